@@ -1,0 +1,1 @@
+"""Rule books: one package a game, on NumPy and Numba alone."""

@@ -1,0 +1,176 @@
+"""Attacks on a king: is it in check, does a move leave it in check, does a move give check."""
+
+from numba import int64
+
+from games.jit import leaf
+from games.xiangqi.geometry import (
+    BLACK,
+    CANNON,
+    EMPTY,
+    FILE_OF,
+    FILES,
+    FIRST_OF_KIND,
+    KING,
+    KNIGHT,
+    MOVE_SHIFT,
+    NO_SQUARE,
+    PAWN,
+    PIECES_PER_SIDE,
+    RANK_OF,
+    ROOK,
+    SQUARE_MASK,
+    SQUARES,
+    WHITE,
+)
+from games.xiangqi.position import move_piece, unmove_piece
+from games.xiangqi.tables import (
+    FILE_LINES,
+    FILE_OCCUPANCIES,
+    KING_SENSITIVE,
+    KNIGHT_LEG_TOWARDS,
+    RANK_LINES,
+    RANK_OCCUPANCIES,
+)
+
+FIRST_KNIGHT = FIRST_OF_KIND[KNIGHT]
+FIRST_ROOK = FIRST_OF_KIND[ROOK]
+FIRST_CANNON = FIRST_OF_KIND[CANNON]
+FIRST_PAWN = FIRST_OF_KIND[PAWN]
+
+
+@leaf
+def is_rook(piece):
+    """Of an identity less its side's offset; also false for pieces of the other side and EMPTY."""
+    return FIRST_ROOK <= piece < FIRST_CANNON
+
+
+@leaf
+def is_cannon(piece):
+    return FIRST_CANNON <= piece < FIRST_PAWN
+
+
+@leaf
+def is_pawn(piece):
+    return FIRST_PAWN <= piece < PIECES_PER_SIDE
+
+
+@leaf
+def rank_line(position, square):
+    """Fields of RANK_LINES for the rank through `square`; coordinates are files."""
+    occupancy = int64(position.ranks[int64(RANK_OF[square])])
+    return int64(RANK_LINES[int64(FILE_OF[square]) * RANK_OCCUPANCIES + occupancy])
+
+
+@leaf
+def file_line(position, square):
+    """Fields of FILE_LINES for the file through `square`; coordinates are ranks."""
+    occupancy = int64(position.files[int64(FILE_OF[square])])
+    return int64(FILE_LINES[int64(RANK_OF[square]) * FILE_OCCUPANCIES + occupancy])
+
+
+@leaf
+def attacked_along_rank(position, king, enemy):
+    """`enemy` is the first identity of the attacking side, here and below."""
+    board = position.board
+    line = rank_line(position, king)
+    start = king - int64(FILE_OF[king])
+    below = start + (line & 15)
+    above = start + ((line >> 4) & 15)
+    piece = int64(board[below]) - enemy
+    if is_rook(piece) or (is_pawn(piece) and below == king - 1):
+        return True
+    piece = int64(board[above]) - enemy
+    if is_rook(piece) or (is_pawn(piece) and above == king + 1):
+        return True
+    if is_cannon(int64(board[start + ((line >> 8) & 15)]) - enemy):
+        return True
+    return is_cannon(int64(board[start + ((line >> 12) & 15)]) - enemy)
+
+
+@leaf
+def attacked_along_file(position, king, enemy, side):
+    """Facing kings count as an attack."""
+    board = position.board
+    line = file_line(position, king)
+    file = int64(FILE_OF[king])
+    below = (line & 15) * FILES + file
+    above = ((line >> 4) & 15) * FILES + file
+    piece = int64(board[below]) - enemy
+    if is_rook(piece) or piece == KING or (side == BLACK and is_pawn(piece) and below == king - FILES):
+        return True
+    piece = int64(board[above]) - enemy
+    if is_rook(piece) or piece == KING or (side == WHITE and is_pawn(piece) and above == king + FILES):
+        return True
+    if is_cannon(int64(board[((line >> 8) & 15) * FILES + file]) - enemy):
+        return True
+    return is_cannon(int64(board[((line >> 12) & 15) * FILES + file]) - enemy)
+
+
+@leaf
+def attacked_by_knight(position, king, enemy):
+    for knight in (enemy + FIRST_KNIGHT, enemy + FIRST_KNIGHT + 1):
+        square = int64(position.square_of[knight])
+        if square != NO_SQUARE:
+            leg = int64(KNIGHT_LEG_TOWARDS[king * SQUARES + square])
+            if leg != NO_SQUARE and position.board[leg] == EMPTY:
+                return True
+    return False
+
+
+@leaf
+def king_attacked(position, side):
+    """Whether the king of `side` is attacked, or faces the other king."""
+    king = int64(position.square_of[side * PIECES_PER_SIDE])
+    enemy = PIECES_PER_SIDE - side * PIECES_PER_SIDE
+    return (
+        attacked_along_rank(position, king, enemy)
+        or attacked_along_file(position, king, enemy, side)
+        or attacked_by_knight(position, king, enemy)
+    )
+
+
+@leaf
+def touches_king(king, move):
+    """Whether a move that is not the king's own can open or close an attack on a king on `king`."""
+    return (
+        KING_SENSITIVE[king * SQUARES + (move & SQUARE_MASK)] | KING_SENSITIVE[king * SQUARES + (move >> MOVE_SHIFT)]
+    ) != 0
+
+
+@leaf
+def leaves_king_attacked(position, move):
+    """Whether the side to move would stand in check after its pseudo-legal move."""
+    side = position.side
+    captured = move_piece(position, move)
+    attacked = king_attacked(position, side)
+    unmove_piece(position, move, captured)
+    return attacked
+
+
+@leaf
+def needs_legality_test(position, move, in_check):
+    """Whether a pseudo-legal move of the side to move may be illegal at all."""
+    king = int64(position.square_of[position.side * PIECES_PER_SIDE])
+    return in_check or (move & SQUARE_MASK) == king or touches_king(king, move)
+
+
+@leaf
+def is_legal(position, move, in_check):
+    """Whether a pseudo-legal move of the side to move is legal; `in_check` of the position before it."""
+    return not (needs_legality_test(position, move, in_check) and leaves_king_attacked(position, move))
+
+
+@leaf
+def gives_check(position, move):
+    """Whether a legal move of the side to move attacks the other king."""
+    other = 1 - position.side
+    king = int64(position.square_of[other * PIECES_PER_SIDE])
+    if not touches_king(king, move):
+        piece = int64(position.board[move & SQUARE_MASK]) - position.side * PIECES_PER_SIDE
+        jumps_at_king = KNIGHT_LEG_TOWARDS[king * SQUARES + (move >> MOVE_SHIFT)] != NO_SQUARE
+        if not (jumps_at_king and FIRST_KNIGHT <= piece < FIRST_ROOK):
+            return False
+    captured = move_piece(position, move)
+    check = king_attacked(position, other)
+    unmove_piece(position, move, captured)
+    return check

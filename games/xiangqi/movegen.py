@@ -1,0 +1,339 @@
+"""Pseudo-legal and legal moves, and perft.
+
+`moves` is the address of an int32 buffer. Moves are appended from index `count` on, and every generator returns
+the new end. A side has at most MAX_MOVES pseudo-legal moves.
+"""
+
+import numpy as np
+from numba import int64
+
+from games.jit import kernel, leaf
+from games.memory import address_of, load_i32, store_i32
+from games.xiangqi.attacks import file_line, is_legal, king_attacked, rank_line
+from games.xiangqi.geometry import (
+    ADVISOR,
+    BISHOP,
+    CANNON,
+    EMPTY,
+    FILE_OF,
+    FILES,
+    FIRST_OF_KIND,
+    KIND_OF,
+    KING,
+    KNIGHT,
+    MOVE_SHIFT,
+    NO_SQUARE,
+    PAWN,
+    PIECES_PER_SIDE,
+    RANK_OF,
+    ROOK,
+    SQUARE_MASK,
+    SQUARES,
+)
+from games.xiangqi.position import make_move, unmake_move
+from games.xiangqi.tables import (
+    ADVISOR_LEAPS,
+    BISHOP_LEAPS,
+    KING_LEAPS,
+    KNIGHT_LEAPS,
+    KNIGHT_ROW,
+    LEAP_BLOCKERS,
+    LEAP_TARGETS,
+    PAWN_LEAPS,
+    PAWN_LEAPS_OF_SIDE,
+    PAWN_ROW,
+    SHORT_ROW,
+)
+
+# Two rooks and two cannons 17 each, knights 8, elephants, advisors and the king 4, pawns 3: 119.
+MAX_MOVES = 128
+MAX_PERFT_DEPTH = 64
+
+ALL, CAPTURES, QUIETS = range(3)
+
+_SIDE_BITS = 48  # of an identity: 0 White, 16 Black, 32 EMPTY
+_FIRST_ADVISOR, _FIRST_BISHOP, _FIRST_KNIGHT = FIRST_OF_KIND[ADVISOR], FIRST_OF_KIND[BISHOP], FIRST_OF_KIND[KNIGHT]
+_FIRST_ROOK, _FIRST_CANNON, _FIRST_PAWN = FIRST_OF_KIND[ROOK], FIRST_OF_KIND[CANNON], FIRST_OF_KIND[PAWN]
+
+
+@leaf
+def _wanted(occupant, own, which):
+    """Whether a target square that holds identity `occupant` makes a move of the wanted sort."""
+    bits = int64(occupant) & _SIDE_BITS
+    if which == CAPTURES:
+        return bits == PIECES_PER_SIDE - own
+    if which == QUIETS:
+        return bits == EMPTY
+    return bits != own
+
+
+@leaf
+def _generate_steps(position, origin, row, width, own, which, moves, count):
+    """Moves of a king, advisor or pawn on `origin`, whose targets start at LEAP_TARGETS[row]."""
+    for i in range(row, row + width):
+        target = int64(LEAP_TARGETS[i])
+        if target == NO_SQUARE:
+            break
+        if _wanted(position.board[target], own, which):
+            store_i32(moves, count, origin | target << MOVE_SHIFT)
+            count += 1
+    return count
+
+
+@leaf
+def _generate_jumps(position, origin, row, width, own, which, moves, count):
+    """Moves of a bishop or knight on `origin`, whose targets start at LEAP_TARGETS[row]."""
+    for i in range(row, row + width):
+        target = int64(LEAP_TARGETS[i])
+        if target == NO_SQUARE:
+            break
+        if position.board[int64(LEAP_BLOCKERS[i])] == EMPTY and _wanted(position.board[target], own, which):
+            store_i32(moves, count, origin | target << MOVE_SHIFT)
+            count += 1
+    return count
+
+
+@leaf
+def _append_capture(position, origin, target, own, moves, count):
+    if (int64(position.board[target]) & _SIDE_BITS) == PIECES_PER_SIDE - own:
+        store_i32(moves, count, origin | target << MOVE_SHIFT)
+        count += 1
+    return count
+
+
+@leaf
+def _generate_slides(position, origin, is_cannon, own, which, moves, count):
+    """Moves of a rook or cannon on `origin`."""
+    rank = int64(RANK_OF[origin])
+    file = int64(FILE_OF[origin])
+    start = rank * FILES
+    along_rank = rank_line(position, origin)
+    along_file = file_line(position, origin)
+    if which != CAPTURES:
+        for to_file in range((along_rank >> 16) & 15, file):
+            store_i32(moves, count, origin | (start + to_file) << MOVE_SHIFT)
+            count += 1
+        for to_file in range(file + 1, ((along_rank >> 20) & 15) + 1):
+            store_i32(moves, count, origin | (start + to_file) << MOVE_SHIFT)
+            count += 1
+        for to_rank in range((along_file >> 16) & 15, rank):
+            store_i32(moves, count, origin | (to_rank * FILES + file) << MOVE_SHIFT)
+            count += 1
+        for to_rank in range(rank + 1, ((along_file >> 20) & 15) + 1):
+            store_i32(moves, count, origin | (to_rank * FILES + file) << MOVE_SHIFT)
+            count += 1
+    if which != QUIETS:
+        shift = 8 if is_cannon else 0  # a cannon takes the second piece on the line
+        along_rank >>= shift
+        along_file >>= shift
+        count = _append_capture(position, origin, start + (along_rank & 15), own, moves, count)
+        count = _append_capture(position, origin, start + ((along_rank >> 4) & 15), own, moves, count)
+        count = _append_capture(position, origin, (along_file & 15) * FILES + file, own, moves, count)
+        count = _append_capture(position, origin, ((along_file >> 4) & 15) * FILES + file, own, moves, count)
+    return count
+
+
+@leaf
+def generate(position, which, moves, count):
+    """Append the pseudo-legal moves of the side to move; `which` is ALL, CAPTURES or QUIETS."""
+    own = position.side * PIECES_PER_SIDE
+    square_of = position.square_of
+    square = int64(square_of[own])
+    row = KING_LEAPS + square * SHORT_ROW
+    count = _generate_steps(position, square, row, SHORT_ROW, own, which, moves, count)
+    for piece in range(own + _FIRST_ADVISOR, own + _FIRST_BISHOP):
+        square = int64(square_of[piece])
+        if square != NO_SQUARE:
+            row = ADVISOR_LEAPS + square * SHORT_ROW
+            count = _generate_steps(position, square, row, SHORT_ROW, own, which, moves, count)
+    for piece in range(own + _FIRST_BISHOP, own + _FIRST_KNIGHT):
+        square = int64(square_of[piece])
+        if square != NO_SQUARE:
+            row = BISHOP_LEAPS + square * SHORT_ROW
+            count = _generate_jumps(position, square, row, SHORT_ROW, own, which, moves, count)
+    for piece in range(own + _FIRST_KNIGHT, own + _FIRST_ROOK):
+        square = int64(square_of[piece])
+        if square != NO_SQUARE:
+            row = KNIGHT_LEAPS + square * KNIGHT_ROW
+            count = _generate_jumps(position, square, row, KNIGHT_ROW, own, which, moves, count)
+    for piece in range(own + _FIRST_ROOK, own + _FIRST_PAWN):
+        square = int64(square_of[piece])
+        if square != NO_SQUARE:
+            is_cannon = piece >= own + _FIRST_CANNON
+            count = _generate_slides(position, square, is_cannon, own, which, moves, count)
+    for piece in range(own + _FIRST_PAWN, own + PIECES_PER_SIDE):
+        square = int64(square_of[piece])
+        if square != NO_SQUARE:
+            row = PAWN_LEAPS + position.side * PAWN_LEAPS_OF_SIDE + square * PAWN_ROW
+            count = _generate_steps(position, square, row, PAWN_ROW, own, which, moves, count)
+    return count
+
+
+@leaf
+def _steps_to(row, width, target):
+    for i in range(row, row + width):
+        if int64(LEAP_TARGETS[i]) == target:
+            return True
+    return False
+
+
+@leaf
+def _jumps_to(position, row, width, target):
+    for i in range(row, row + width):
+        if int64(LEAP_TARGETS[i]) == target:
+            return position.board[int64(LEAP_BLOCKERS[i])] == EMPTY
+    return False
+
+
+@leaf
+def _slides_to(position, is_cannon, origin, target):
+    """Whether a rook or cannon moves from origin to target."""
+    if RANK_OF[origin] == RANK_OF[target]:
+        line = rank_line(position, origin)
+        coordinate = int64(FILE_OF[target])
+    elif FILE_OF[origin] == FILE_OF[target]:
+        line = file_line(position, origin)
+        coordinate = int64(RANK_OF[target])
+    else:
+        return False
+    if position.board[target] == EMPTY:
+        return ((line >> 16) & 15) <= coordinate <= ((line >> 20) & 15)
+    if is_cannon:
+        line >>= 8
+    return coordinate == (line & 15) or coordinate == ((line >> 4) & 15)
+
+
+@leaf
+def is_pseudo_legal(position, move):
+    """Whether any word whatever, such as a move from a hash table, is a pseudo-legal move here."""
+    origin = move & SQUARE_MASK
+    target = move >> MOVE_SHIFT
+    if origin == target or origin >= SQUARES or target < 0 or target >= SQUARES:
+        return False
+    own = position.side * PIECES_PER_SIDE
+    piece = int64(position.board[origin]) - own
+    if piece < 0 or piece >= PIECES_PER_SIDE:
+        return False
+    if (int64(position.board[target]) & _SIDE_BITS) == own:
+        return False
+    kind = int64(KIND_OF[piece])
+    if kind == ROOK or kind == CANNON:
+        return _slides_to(position, kind == CANNON, origin, target)
+    if kind == KNIGHT:
+        return _jumps_to(position, KNIGHT_LEAPS + origin * KNIGHT_ROW, KNIGHT_ROW, target)
+    if kind == PAWN:
+        row = PAWN_LEAPS + position.side * PAWN_LEAPS_OF_SIDE + origin * PAWN_ROW
+        return _steps_to(row, PAWN_ROW, target)
+    if kind == BISHOP:
+        return _jumps_to(position, BISHOP_LEAPS + origin * SHORT_ROW, SHORT_ROW, target)
+    if kind == ADVISOR:
+        return _steps_to(ADVISOR_LEAPS + origin * SHORT_ROW, SHORT_ROW, target)
+    return _steps_to(KING_LEAPS + origin * SHORT_ROW, SHORT_ROW, target)
+
+
+@leaf
+def generate_legal(position, moves, count):
+    """Append the legal moves of the side to move."""
+    in_check = king_attacked(position, position.side)
+    end = generate(position, ALL, moves, count)
+    for i in range(count, end):
+        move = int64(load_i32(moves, i))
+        if is_legal(position, move, in_check):
+            store_i32(moves, count, move)
+            count += 1
+    return count
+
+
+@leaf
+def has_legal_move(position, in_check, moves, count):
+    """Whether the side to move can move at all; moves[count:] is scratch."""
+    end = generate(position, ALL, moves, count)
+    for i in range(count, end):
+        if is_legal(position, int64(load_i32(moves, i)), in_check):
+            return True
+    return False
+
+
+@leaf
+def _count_legal(position, moves, count):
+    end = generate(position, ALL, moves, count)
+    in_check = king_attacked(position, position.side)
+    legal = 0
+    for i in range(count, end):
+        if is_legal(position, int64(load_i32(moves, i)), in_check):
+            legal += 1
+    return legal
+
+
+@kernel
+def perft_kernel(position, depth, moves, captured, next_index, end_index):
+    """Number of lines of `depth` >= 1 legal moves, the last ply counted without being played.
+
+    Scratch: `moves` with room for depth * MAX_MOVES; captured, next_index, end_index [depth] int64.
+    """
+    if depth == 1:
+        return _count_legal(position, moves, 0)
+    total = 0
+    ply = 0
+    next_index[0] = 0
+    end_index[0] = generate(position, ALL, moves, 0)
+    while ply >= 0:
+        if next_index[ply] == end_index[ply]:
+            ply -= 1
+            if ply >= 0:
+                unmake_move(position, int64(load_i32(moves, next_index[ply] - 1)), captured[ply])
+            continue
+        move = int64(load_i32(moves, next_index[ply]))
+        next_index[ply] += 1
+        side = position.side
+        captured[ply] = make_move(position, move)
+        if king_attacked(position, side):
+            unmake_move(position, move, captured[ply])
+        elif ply + 2 == depth:
+            total += _count_legal(position, moves, end_index[ply])
+            unmake_move(position, move, captured[ply])
+        else:
+            ply += 1
+            next_index[ply] = end_index[ply - 1]
+            end_index[ply] = generate(position, ALL, moves, end_index[ply - 1])
+    return total
+
+
+@kernel
+def legal_moves_kernel(position, moves):
+    """Write the legal moves; returns their number."""
+    return generate_legal(position, moves, 0)
+
+
+@kernel
+def in_check_kernel(position):
+    return king_attacked(position, position.side)
+
+
+@kernel
+def opponent_in_check_kernel(position):
+    """Whether the side to move could capture the other king."""
+    return king_attacked(position, 1 - position.side)
+
+
+@kernel
+def make_move_kernel(position, move):
+    return make_move(position, int64(move))
+
+
+def perft(position: np.ndarray, depth: int) -> int:
+    """Number of lines of `depth` legal moves from a POSITION array of shape [1]."""
+    if not 0 <= depth <= MAX_PERFT_DEPTH:
+        raise ValueError(f"The perft depth is {depth}; expected 0 to {MAX_PERFT_DEPTH}.")
+    if depth == 0:
+        return 1
+    scratch = [np.zeros(depth, np.int64) for _ in range(3)]
+    moves = np.zeros(depth * MAX_MOVES, np.int32)
+    return int(perft_kernel(position[0], depth, address_of(moves), *scratch))
+
+
+def legal_moves(position: np.ndarray) -> list[int]:
+    """Legal moves in a POSITION array of shape [1], in generation order."""
+    moves = np.zeros(MAX_MOVES, np.int32)
+    count = legal_moves_kernel(position[0], address_of(moves))
+    return moves[:count].tolist()
