@@ -1,0 +1,110 @@
+"""Statistics of past cutoffs, by which moves are ordered and reductions chosen.
+
+Every entry moves toward a bonus or malus b by h += b - h * |b| / limit, so it stays within the limit.
+"""
+
+import numpy as np
+from numba import int64
+
+from games.jit import leaf
+from games.xiangqi.geometry import EMPTY, KIND_OF, KINDS, MOVE_SHIFT, PIECES, PIECES_PER_SIDE, SQUARE_MASK, SQUARES
+from search.layout import CONTINUATIONS, NO_CONTINUATION, NOTED_CAPTURES, NOTED_QUIETS
+
+BUTTERFLY_LIMIT = 7183
+CAPTURE_LIMIT = 10692
+CONTINUATION_LIMIT = 30000
+
+# [33] int64: side * 7 + kind of each identity
+PIECE_CODE = np.array([(piece // PIECES_PER_SIDE) * KINDS + int(KIND_OF[piece]) for piece in range(PIECES)] + [0])
+
+
+@leaf
+def butterfly_index(side, move):
+    return (side * SQUARES + (move & SQUARE_MASK)) * SQUARES + (move >> MOVE_SHIFT)
+
+
+@leaf
+def continuation_index(piece, move):
+    """Piece code and target of a move: a slice of the continuation history, and a place in every slice."""
+    return PIECE_CODE[piece] * SQUARES + (move >> MOVE_SHIFT)
+
+
+@leaf
+def capture_index(position, move):
+    piece = int64(position.board[move & SQUARE_MASK])
+    target = move >> MOVE_SHIFT
+    victim = int64(KIND_OF[int64(position.board[target])])
+    return (PIECE_CODE[piece] * SQUARES + target) * 8 + victim
+
+
+@leaf
+def continuation_score(histories, frame, place):
+    """Sum over the moves one, two and four plies before."""
+    table = histories.continuation
+    return (
+        int64(table[frame.continuation_1 * CONTINUATIONS + place])
+        + int64(table[frame.continuation_2 * CONTINUATIONS + place])
+        + int64(table[frame.continuation_4 * CONTINUATIONS + place]) // 2
+    )
+
+
+@leaf
+def _moved(entry, bonus, limit):
+    entry = int64(entry)
+    return entry + bonus - entry * abs(bonus) // limit
+
+
+@leaf
+def _update_continuation(histories, frame, place, bonus):
+    table = histories.continuation
+    if frame.continuation_1 != NO_CONTINUATION:
+        index = frame.continuation_1 * CONTINUATIONS + place
+        table[index] = _moved(table[index], bonus, CONTINUATION_LIMIT)
+    if frame.continuation_2 != NO_CONTINUATION:
+        index = frame.continuation_2 * CONTINUATIONS + place
+        table[index] = _moved(table[index], bonus, CONTINUATION_LIMIT)
+    if frame.continuation_4 != NO_CONTINUATION:
+        index = frame.continuation_4 * CONTINUATIONS + place
+        table[index] = _moved(table[index], bonus // 2, CONTINUATION_LIMIT)
+
+
+@leaf
+def _update_quiet(histories, frame, position, move, bonus):
+    index = butterfly_index(position.side, move)
+    histories.butterfly[index] = _moved(histories.butterfly[index], bonus, BUTTERFLY_LIMIT)
+    piece = int64(position.board[move & SQUARE_MASK])
+    _update_continuation(histories, frame, continuation_index(piece, move), bonus)
+
+
+@leaf
+def _update_capture(histories, position, move, bonus):
+    index = capture_index(position, move)
+    histories.captures[index] = _moved(histories.captures[index], bonus, CAPTURE_LIMIT)
+
+
+@leaf
+def note_searched(frame, position, move):
+    """Remember that `move` did not raise alpha to beta."""
+    if position.board[move >> MOVE_SHIFT] == EMPTY:
+        if frame.quiet_count < NOTED_QUIETS:
+            frame.quiets[frame.quiet_count] = move
+            frame.quiet_count += 1
+    elif frame.capture_count < NOTED_CAPTURES:
+        frame.captures[frame.capture_count] = move
+        frame.capture_count += 1
+
+
+@leaf
+def reward_best(histories, frame, position, depth):
+    """After a cutoff: the best move gains, the moves tried before it lose."""
+    move = frame.best_move
+    bonus = min(162 * depth - 87, 1602)
+    malus = min(390 * depth - 148, 2000)
+    if position.board[move >> MOVE_SHIFT] == EMPTY:
+        _update_quiet(histories, frame, position, move, bonus)
+        for i in range(frame.quiet_count):
+            _update_quiet(histories, frame, position, int64(frame.quiets[i]), -malus)
+    else:
+        _update_capture(histories, position, move, bonus)
+    for i in range(frame.capture_count):
+        _update_capture(histories, position, int64(frame.captures[i]), -malus)

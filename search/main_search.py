@@ -1,0 +1,460 @@
+"""The main search: a node of remaining depth one or more, below the root.
+
+Principal variation search with a transposition table. Numbers are in internal units (a pawn is worth about 144)
+and reductions in 1024ths of a ply, unless said otherwise.
+"""
+
+import math
+
+import numpy as np
+from numba import int64
+
+from games.jit import leaf
+from games.xiangqi.attacks import gives_check, is_legal, king_attacked
+from games.xiangqi.geometry import EMPTY, MOVE_SHIFT, NO_MOVE, SQUARE_MASK
+from games.xiangqi.movegen import MAX_MOVES
+from games.xiangqi.position import pass_move
+from nnue_jax.value import damp
+from search.history import (
+    butterfly_index,
+    capture_index,
+    continuation_index,
+    continuation_score,
+    note_searched,
+    reward_best,
+)
+from search.layout import INFINITE, MATE_IN_MAX_PLY, MAX_PLY, NO_VALUE
+from search.nodes import (
+    CHILD_RETURNED,
+    EVALUATE,
+    EVALUATED,
+    FULL,
+    NEXT_MOVE,
+    NULL_WINDOW,
+    PASS_RETURNED,
+    Q_ENTER,
+    REDUCED,
+    ROOT_CHILD_RETURNED,
+    SEARCH_MOVE,
+    SINGULAR_RETURNED,
+    START_MOVES,
+    STOPPED,
+    descend,
+    draw_value,
+    extend_pv,
+    has_attackers,
+    is_draw_by_rule60,
+    is_repetition,
+    leave,
+    mated_in,
+    must_stop,
+    play,
+    play_pass,
+    store_node,
+    take_back,
+    take_evaluation,
+    top_frame,
+)
+from search.picker import begin_main, next_move
+from search.see import PIECE_VALUE, see_at_least
+from search.transposition import (
+    EXACT,
+    LOWER,
+    UPPER,
+    bound_of,
+    depth_of,
+    from_table,
+    is_pv_of,
+    move_of,
+    probe,
+    raw_eval_of,
+    value_of,
+)
+
+PLY = 1024  # reductions count in this fraction
+
+# Near the end of the 60-move rule the table's values say little.
+MAX_CUTOFF_RULE60 = 116
+
+
+def _reduction_table() -> np.ndarray:
+    """[MAX_MOVES or MAX_PLY] int64: the product of two entries is a reduction in 1024ths of a ply."""
+    size = max(MAX_MOVES, MAX_PLY) + 1
+    return np.array([0] + [int(21.5 * math.log(n)) for n in range(1, size)], np.int64)
+
+
+REDUCTIONS = _reduction_table()
+
+
+@leaf
+def enter(searcher):
+    frame = top_frame(searcher)
+    ply = searcher.ply
+    if must_stop(searcher):
+        return STOPPED
+    if frame.is_pv:
+        searcher.pv_length[ply] = 0
+        searcher.selective_depth = max(searcher.selective_depth, ply + 1)
+    if is_repetition(searcher, frame) or is_draw_by_rule60(searcher, frame):
+        return leave(searcher, frame, draw_value(searcher))
+    if ply >= MAX_PLY - 1:
+        return Q_ENTER
+    # Mate distance: no line from here can beat a shorter mate found elsewhere.
+    frame.alpha = max(frame.alpha, mated_in(ply))
+    frame.beta = min(frame.beta, -mated_in(ply + 1))
+    if frame.alpha >= frame.beta:
+        return leave(searcher, frame, frame.alpha)
+    frame.first_alpha = frame.alpha
+    if _look_up(searcher, frame):
+        return leave(searcher, frame, frame.tt_value)
+    frame.in_check = int64(king_attacked(searcher.position, searcher.position.side))
+    if frame.in_check:
+        frame.static_eval = frame.eval_2
+        frame.evaluation = frame.eval_2
+        frame.improving = 0
+        return START_MOVES
+    return EVALUATE if frame.raw_eval == NO_VALUE else EVALUATED
+
+
+@leaf
+def _look_up(searcher, frame):
+    """Read the transposition table; whether its value ends the node."""
+    data = probe(searcher.tt_entries, searcher.tt_buckets, searcher.position.key)
+    frame.tt_hit = int64(data != 0)
+    if data == 0:
+        frame.tt_move = NO_MOVE
+        frame.tt_value = NO_VALUE
+        frame.tt_depth = -1
+        frame.tt_bound = 0
+        frame.tt_pv = frame.is_pv
+        frame.raw_eval = NO_VALUE
+        return False
+    frame.tt_move = move_of(data)
+    frame.tt_value = from_table(value_of(data), searcher.ply)
+    frame.tt_depth = depth_of(data)
+    frame.tt_bound = bound_of(data)
+    frame.tt_pv = frame.is_pv | is_pv_of(data)
+    frame.raw_eval = raw_eval_of(data)
+    return (
+        not frame.is_pv
+        and frame.tt_depth > frame.depth - int64(frame.tt_value <= frame.beta)
+        and frame.rule60 < MAX_CUTOFF_RULE60
+        and (frame.tt_bound & (LOWER if frame.tt_value >= frame.beta else UPPER)) != 0
+    )
+
+
+@leaf
+def evaluated(searcher):
+    """The static value is known: try to do without searching moves."""
+    frame = top_frame(searcher)
+    position = searcher.position
+    if frame.raw_eval == NO_VALUE:
+        take_evaluation(searcher, frame)
+    frame.static_eval = damp(frame.raw_eval, frame.rule60)
+    frame.evaluation = frame.static_eval
+    if frame.tt_bound & (LOWER if frame.tt_value > frame.evaluation else UPPER):
+        frame.evaluation = frame.tt_value
+    frame.improving = int64(frame.static_eval > frame.eval_2)
+    if frame.is_pv:
+        return START_MOVES
+    depth = frame.depth
+    beta = frame.beta
+    # Razoring: so far below alpha that only captures can help.
+    if frame.evaluation < frame.alpha - 1370 - 244 * depth * depth:
+        return Q_ENTER
+    # Reverse futility: so far above beta that no reply at this depth brings it down.
+    if depth < 9 and frame.evaluation >= beta and abs(beta) < MATE_IN_MAX_PLY:
+        margin = (90 - 20 * frame.improving) * depth
+        if frame.evaluation - margin >= beta and frame.evaluation < MATE_IN_MAX_PLY:
+            return leave(searcher, frame, (2 * beta + frame.evaluation) // 3)
+    # Null move: if even a pass fails high, so will some move.
+    if (
+        frame.after_pass == 0
+        and depth >= 3
+        and frame.evaluation >= beta
+        and frame.static_eval >= beta - 12 * depth + 120
+        and beta > -MATE_IN_MAX_PLY
+        and has_attackers(position)
+    ):
+        reduction = 4 + depth // 3 + min((frame.evaluation - beta) // 300, 3)
+        play_pass(searcher, frame)
+        frame.return_phase = PASS_RETURNED
+        return descend(searcher, frame, -beta, -beta + 1, depth - reduction, 1 - frame.cut_node)
+    return START_MOVES
+
+
+@leaf
+def pass_returned(searcher):
+    frame = top_frame(searcher)
+    value = -searcher.value
+    pass_move(searcher.position)
+    if value >= frame.beta:
+        # A mate found behind a pass is not proven.
+        return leave(searcher, frame, value if value < MATE_IN_MAX_PLY else frame.beta)
+    return START_MOVES
+
+
+@leaf
+def start_moves(searcher):
+    frame = top_frame(searcher)
+    # Without a move to try first, a shallower search finds one more cheaply.
+    if frame.depth >= 5 and frame.tt_move == NO_MOVE and (frame.is_pv or frame.cut_node):
+        frame.depth -= 1
+    frame.best_value = -INFINITE
+    frame.best_move = NO_MOVE
+    frame.move_count = 0
+    frame.quiet_count = 0
+    frame.capture_count = 0
+    begin_main(searcher, frame)
+    return NEXT_MOVE
+
+
+@leaf
+def choose_move(searcher, histories):
+    """Phase NEXT_MOVE: pick the next move that is legal and worth searching."""
+    frame = top_frame(searcher)
+    in_check = frame.in_check != 0
+    while True:
+        move = next_move(searcher, histories, frame)
+        if move == NO_MOVE:
+            return _finish(searcher, histories, frame)
+        if move == frame.excluded or not is_legal(searcher.position, move, in_check):
+            continue
+        frame.move_count += 1
+        frame.extension = 0
+        frame.reduction = base_reduction(frame)
+        if frame.best_value > -MATE_IN_MAX_PLY and _is_pruned(searcher, histories, frame, move):
+            continue
+        if _may_be_singular(searcher, frame, move):
+            return _search_others(searcher, frame, move)
+        frame.move = move
+        return SEARCH_MOVE
+
+
+@leaf
+def base_reduction(frame):
+    """Late move reduction before the history of the move is known."""
+    reduction = REDUCTIONS[min(frame.depth, MAX_PLY)] * REDUCTIONS[frame.move_count] + 600
+    if not frame.improving:
+        reduction += 300
+    return reduction
+
+
+@leaf
+def _is_pruned(searcher, histories, frame, move):
+    """Whether a legal move can be left out, given that another has saved the side from mate."""
+    position = searcher.position
+    depth = frame.depth
+    victim = int64(position.board[move >> MOVE_SHIFT])
+    if not frame.skip_quiets and frame.move_count >= (3 + depth * depth) // (2 - frame.improving):
+        frame.skip_quiets = 1
+    if not has_attackers(position):
+        return False
+    reduced_depth = max(frame.depth - 1 - frame.reduction // PLY, 0)
+    if victim != EMPTY:
+        if reduced_depth < 7 and not frame.in_check and not gives_check(position, move):
+            history = int64(histories.captures[capture_index(position, move)])
+            optimistic = frame.static_eval + 322 + 336 * reduced_depth + PIECE_VALUE[victim] + history // 8
+            if optimistic <= frame.alpha:
+                return True
+        return not see_at_least(position, move, -200 * depth)
+    piece = int64(position.board[move & SQUARE_MASK])
+    history = continuation_score(histories, frame, continuation_index(piece, move))
+    if history < -4500 * depth:
+        return True
+    history += 2 * int64(histories.butterfly[butterfly_index(position.side, move)])
+    reduced_depth = max(reduced_depth + history // 8192, 0)
+    if not frame.in_check and reduced_depth < 9:
+        optimistic = frame.static_eval + 130 + 129 * reduced_depth
+        if optimistic <= frame.alpha and not gives_check(position, move):
+            if frame.best_value <= optimistic and optimistic < MATE_IN_MAX_PLY:
+                frame.best_value = optimistic
+            return True
+    return not see_at_least(position, move, -35 * reduced_depth * reduced_depth)
+
+
+@leaf
+def _may_be_singular(searcher, frame, move):
+    """Whether to ask if the table's move is much better than all others."""
+    return (
+        move == frame.tt_move
+        and frame.depth >= 6 + frame.tt_pv
+        and frame.excluded == NO_MOVE
+        and frame.tt_bound & LOWER
+        and frame.tt_depth >= frame.depth - 3
+        and abs(frame.tt_value) < MATE_IN_MAX_PLY
+        and searcher.ply < 2 * searcher.depth
+    )
+
+
+@leaf
+def _singular_beta(frame):
+    return frame.tt_value - (44 + 72 * int64(frame.tt_pv and not frame.is_pv)) * frame.depth // 69
+
+
+@leaf
+def _search_others(searcher, frame, move):
+    """Search this node without `move`, at half the depth, on a frame of its own."""
+    beta = _singular_beta(frame)
+    frame.move = move
+    frame.return_phase = SINGULAR_RETURNED
+    searcher.top += 1
+    other = searcher.frames[searcher.top]
+    other.alpha = beta - 1
+    other.beta = beta
+    other.first_alpha = beta - 1
+    other.depth = (frame.depth - 1) // 2
+    other.is_pv = 0
+    other.cut_node = frame.cut_node
+    other.excluded = move
+    other.in_check = frame.in_check
+    other.rule60 = frame.rule60
+    other.reversible = frame.reversible
+    other.tt_hit = frame.tt_hit
+    other.tt_move = move
+    other.tt_value = frame.tt_value
+    other.tt_depth = frame.tt_depth
+    other.tt_bound = frame.tt_bound
+    other.tt_pv = frame.tt_pv
+    other.raw_eval = frame.raw_eval
+    other.static_eval = frame.static_eval
+    other.evaluation = frame.evaluation
+    other.improving = frame.improving
+    other.eval_1 = frame.eval_1
+    other.eval_2 = frame.eval_2
+    other.after_pass = frame.after_pass
+    other.continuation_1 = frame.continuation_1
+    other.continuation_2 = frame.continuation_2
+    other.continuation_3 = frame.continuation_3
+    other.continuation_4 = frame.continuation_4
+    other.begin = frame.end
+    other.end = frame.end
+    return START_MOVES
+
+
+@leaf
+def singular_returned(searcher):
+    """Extend the table's move if all others failed low, and cut if two moves fail high."""
+    frame = top_frame(searcher)
+    value = searcher.value
+    beta = _singular_beta(frame)
+    if value < beta:
+        frame.extension = 1
+        if not frame.is_pv and value < beta - 40:
+            frame.extension = 2
+    elif value >= frame.beta and abs(value) < MATE_IN_MAX_PLY:
+        return leave(searcher, frame, value)
+    elif frame.tt_value >= frame.beta:
+        frame.extension = -3
+    elif frame.cut_node:
+        frame.extension = -2
+    return SEARCH_MOVE
+
+
+@leaf
+def search_move(searcher, histories):
+    """Play frame.move and search it, with a depth and window that fit its place in the order."""
+    frame = top_frame(searcher)
+    move = frame.move
+    depth = frame.depth - 1 + frame.extension
+    alpha = frame.alpha
+    frame.return_phase = CHILD_RETURNED if searcher.top > 0 else ROOT_CHILD_RETURNED
+    if frame.depth >= 2 and frame.move_count > 1 + frame.is_pv:
+        reduction = _reduction(searcher, histories, frame, move)
+        reduced = max(1, min(depth - reduction // PLY, depth + 1))
+        frame.reduction = depth - reduced
+        play(searcher, frame, move)
+        if reduced < depth:
+            frame.mode = REDUCED
+            return descend(searcher, frame, -alpha - 1, -alpha, reduced, 1)
+    else:
+        play(searcher, frame, move)
+    if frame.is_pv and frame.move_count == 1:
+        frame.mode = FULL
+        return descend(searcher, frame, -frame.beta, -alpha, depth, 0)
+    frame.mode = NULL_WINDOW
+    return descend(searcher, frame, -alpha - 1, -alpha, depth, 1 - frame.cut_node)
+
+
+@leaf
+def _reduction(searcher, histories, frame, move):
+    position = searcher.position
+    reduction = frame.reduction
+    if frame.tt_pv:
+        reduction -= 1024 + 512 * frame.is_pv
+    if frame.cut_node:
+        reduction += 1700
+    victim = int64(position.board[move >> MOVE_SHIFT])
+    if victim != EMPTY:
+        history = 6 * PIECE_VALUE[victim] + int64(histories.captures[capture_index(position, move)])
+    else:
+        if frame.tt_move != NO_MOVE and position.board[frame.tt_move >> MOVE_SHIFT] != EMPTY:
+            reduction += 900
+        piece = int64(position.board[move & SQUARE_MASK])
+        history = 2 * int64(histories.butterfly[butterfly_index(position.side, move)]) + continuation_score(
+            histories, frame, continuation_index(piece, move)
+        )
+    return reduction - history * 946 // 8192
+
+
+@leaf
+def search_again(searcher, frame, value):
+    """Phase of another search of frame.move if `value` is more than its reduced depth or narrow window allowed for.
+
+    NEXT_MOVE means that the value stands.
+    """
+    alpha = frame.alpha
+    depth = frame.depth - 1 + frame.extension
+    if frame.mode == REDUCED and value > alpha:
+        # Deeper or shallower by how well it did.
+        new_depth = depth + int64(value > frame.best_value + 60) - int64(value < frame.best_value + 9)
+        if new_depth > depth - frame.reduction:
+            frame.mode = NULL_WINDOW
+            return descend(searcher, frame, -alpha - 1, -alpha, new_depth, 1 - frame.cut_node)
+    if frame.mode != FULL and frame.is_pv and value > alpha:
+        frame.mode = FULL
+        return descend(searcher, frame, -frame.beta, -alpha, depth, 0)
+    return NEXT_MOVE
+
+
+@leaf
+def child_returned(searcher, histories):
+    frame = top_frame(searcher)
+    value = -searcher.value
+    phase = search_again(searcher, frame, value)
+    if phase != NEXT_MOVE:
+        return phase
+    take_back(searcher, frame)
+    if value > frame.best_value:
+        frame.best_value = value
+        if value > frame.alpha:
+            frame.best_move = frame.move
+            if frame.is_pv:
+                extend_pv(searcher, frame.move)
+            if value >= frame.beta:
+                return _finish(searcher, histories, frame)
+            frame.alpha = value
+            if 3 < frame.depth < 11:
+                frame.depth -= 2
+    if frame.move != frame.best_move:
+        note_searched(frame, searcher.position, frame.move)
+    return NEXT_MOVE
+
+
+@leaf
+def _finish(searcher, histories, frame):
+    """All moves are done, or one failed high."""
+    if frame.move_count == 0:
+        value = frame.alpha if frame.excluded != NO_MOVE else mated_in(searcher.ply)
+        return leave(searcher, frame, value)
+    if frame.best_move != NO_MOVE:
+        reward_best(histories, frame, searcher.position, frame.depth)
+    if frame.excluded == NO_MOVE:
+        if frame.best_value >= frame.beta:
+            bound = LOWER
+        elif frame.is_pv and frame.best_move != NO_MOVE:
+            bound = EXACT
+        else:
+            bound = UPPER
+        store_node(searcher, frame, bound, frame.depth)
+    return leave(searcher, frame, frame.best_value)

@@ -1,0 +1,234 @@
+"""What all nodes share: phases, entering and leaving a node, playing a move, limits, repetitions.
+
+The search is a state machine. The driver (`machine`) looks at the phase and calls the function for it; the
+function works on the top frame and returns the next phase. A node is entered by `descend`, and `leave` pops its
+frame, puts its value into searcher.value and returns the phase in which the node below goes on.
+"""
+
+from numba import int64
+
+from games.jit import leaf
+from games.memory import load_i64, load_i64_acquire, store_i64
+from games.xiangqi.attacks import king_attacked
+from games.xiangqi.geometry import CANNON, EMPTY, KNIGHT, NO_MOVE, ROOK, SQUARE_MASK
+from games.xiangqi.movegen import has_legal_move
+from games.xiangqi.position import make_move, pass_move, piece_count, unmake_move
+from nnue_jax.accumulator import push, push_pass
+from nnue_jax.value import MAX_STATIC_VALUE, attacking_material, blend
+from search.history import continuation_index
+from search.layout import FIRST_NODE_COUNT, MATE, NO_CONTINUATION, STOP_FLAG, THREAD_COUNT
+from search.transposition import prefetch_bucket, store, to_table
+
+(
+    ENTER,
+    EVALUATE,
+    EVALUATED,
+    PASS_RETURNED,
+    START_MOVES,
+    NEXT_MOVE,
+    SINGULAR_RETURNED,
+    SEARCH_MOVE,
+    CHILD_RETURNED,
+    Q_ENTER,
+    Q_EVALUATE,
+    Q_EVALUATED,
+    Q_NEXT_MOVE,
+    Q_CHILD_RETURNED,
+    ROOT_ITERATION,
+    ROOT_LINE,
+    ROOT_WINDOW,
+    ROOT_NEXT_MOVE,
+    ROOT_CHILD_RETURNED,
+    ROOT_FINISHED,
+    ITERATION_DONE,
+    STOPPED,
+    FINISHED,
+) = range(23)
+
+# How a move is searched: with a reduced depth and a null window, with a null window, or with the full window.
+REDUCED, NULL_WINDOW, FULL = range(3)
+
+CHECK_PERIOD = 512  # nodes between two looks at the shared flags
+MAX_RULE60 = 120
+
+
+@leaf
+def top_frame(searcher):
+    return searcher.frames[searcher.top]
+
+
+@leaf
+def must_stop(searcher):
+    """Every few hundred nodes, whether a limit is reached or somebody asked to stop."""
+    if searcher.nodes < searcher.next_check:
+        return False
+    shared = searcher.shared
+    store_i64(shared, FIRST_NODE_COUNT + searcher.thread, searcher.nodes)
+    if load_i64_acquire(shared, STOP_FLAG) != 0:
+        return True
+    threads = load_i64(shared, THREAD_COUNT)
+    total = int64(0)
+    for thread in range(threads):
+        total += load_i64(shared, FIRST_NODE_COUNT + thread)
+    if total >= searcher.node_limit:
+        store_i64(shared, STOP_FLAG, 1)
+        return True
+    left = (searcher.node_limit - total + threads - 1) // threads
+    searcher.next_check = searcher.nodes + min(CHECK_PERIOD, left)
+    return False
+
+
+@leaf
+def play(searcher, frame, move):
+    """Make a legal move at the top frame's node."""
+    position = searcher.position
+    frame.move = move
+    frame.piece = int64(position.board[move & SQUARE_MASK])
+    frame.captured = make_move(position, move)
+    searcher.nodes += 1
+    searcher.keys[searcher.root_index + searcher.ply + 1] = position.key
+    prefetch_bucket(searcher.tt_entries, searcher.tt_buckets, position.key)
+    if searcher.evaluates_inline:
+        push(searcher.evaluator, position, searcher.ply, move, frame.captured)
+
+
+@leaf
+def play_pass(searcher, frame):
+    frame.move = NO_MOVE
+    frame.captured = EMPTY
+    position = searcher.position
+    pass_move(position)
+    searcher.nodes += 1
+    searcher.keys[searcher.root_index + searcher.ply + 1] = position.key
+    prefetch_bucket(searcher.tt_entries, searcher.tt_buckets, position.key)
+    if searcher.evaluates_inline:
+        push_pass(searcher.evaluator, searcher.ply)
+
+
+@leaf
+def take_back(searcher, frame):
+    """Undo `play`; the child has been left."""
+    unmake_move(searcher.position, frame.move, frame.captured)
+
+
+@leaf
+def descend(searcher, parent, alpha, beta, depth, cut_node):
+    """Enter the node after the move just played, or after a pass; returns the phase to begin with."""
+    searcher.top += 1
+    searcher.ply += 1
+    child = searcher.frames[searcher.top]
+    child.alpha = alpha
+    child.beta = beta
+    child.first_alpha = alpha
+    child.depth = depth
+    child.is_pv = int64(beta - alpha > 1)
+    child.cut_node = cut_node
+    child.excluded = NO_MOVE
+    child.eval_1 = parent.static_eval
+    child.eval_2 = parent.eval_1
+    child.begin = parent.end
+    child.end = parent.end
+    child.continuation_4 = parent.continuation_3
+    child.continuation_3 = parent.continuation_2
+    child.continuation_2 = parent.continuation_1
+    if parent.move == NO_MOVE:
+        child.after_pass = 1
+        child.continuation_1 = NO_CONTINUATION
+        child.rule60 = parent.rule60
+        child.reversible = 0
+    else:
+        child.after_pass = 0
+        child.continuation_1 = continuation_index(parent.piece, parent.move)
+        if parent.captured == EMPTY:
+            child.rule60 = parent.rule60 + 1
+            child.reversible = parent.reversible + 1
+        else:
+            child.rule60 = 0
+            child.reversible = 0
+    return ENTER if depth > 0 else Q_ENTER
+
+
+@leaf
+def leave(searcher, frame, value):
+    """Leave the top frame's node with a value from its side to move's view."""
+    searcher.value = value
+    searcher.top -= 1
+    if frame.excluded == NO_MOVE:
+        searcher.ply -= 1
+    return searcher.frames[searcher.top].return_phase
+
+
+@leaf
+def take_evaluation(searcher, frame):
+    """Blend the evaluator's answer for the present position into frame.raw_eval."""
+    evaluator = searcher.evaluator
+    value = blend(evaluator.psqt, evaluator.positional, attacking_material(searcher.position))
+    frame.raw_eval = max(-MAX_STATIC_VALUE, min(MAX_STATIC_VALUE, value))
+
+
+@leaf
+def store_node(searcher, frame, bound, depth):
+    """Write what is known of the top frame's node to the transposition table."""
+    value = to_table(frame.best_value, searcher.ply)
+    store(
+        searcher.tt_entries,
+        searcher.tt_buckets,
+        searcher.tt_generation,
+        searcher.position.key,
+        frame.best_move,
+        bound,
+        depth,
+        value,
+        frame.raw_eval,
+        frame.tt_pv,
+    )
+
+
+@leaf
+def mated_in(ply):
+    return -MATE + ply
+
+
+@leaf
+def draw_value(searcher):
+    """Zero with a little noise, lest all ways to a draw look the same to the search."""
+    return 1 - (searcher.nodes & 2)
+
+
+@leaf
+def is_repetition(searcher, frame):
+    """Whether the position has occurred before, in the tree or in the game."""
+    last = searcher.root_index + searcher.ply
+    key = searcher.keys[last]
+    for distance in range(4, frame.reversible + 1, 2):
+        if searcher.keys[last - distance] == key:
+            return True
+    return False
+
+
+@leaf
+def is_draw_by_rule60(searcher, frame):
+    """Whether the 60-move rule ends the game here; a side without a legal move has lost instead."""
+    return frame.rule60 >= MAX_RULE60 and has_legal_move(
+        searcher.position, king_attacked(searcher.position, searcher.position.side), searcher.moves, frame.begin
+    )
+
+
+@leaf
+def has_attackers(position):
+    """Whether the side to move has a rook, knight or cannon; without one, a pass is too good to be true."""
+    side = position.side
+    return (
+        piece_count(position, side, ROOK) + piece_count(position, side, KNIGHT) + piece_count(position, side, CANNON)
+    ) > 0
+
+
+@leaf
+def extend_pv(searcher, move):
+    """The line of the present ply becomes `move` and the line of the next ply."""
+    ply = searcher.ply
+    length = searcher.pv_length[ply + 1]
+    searcher.pv[ply, 0] = move
+    for i in range(length):
+        searcher.pv[ply, i + 1] = searcher.pv[ply + 1, i]
+    searcher.pv_length[ply] = length + 1

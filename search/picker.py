@@ -1,0 +1,224 @@
+"""The move picker: pseudo-legal moves of a node, best first, generated as late as possible.
+
+A node without check: the table's move, captures that do not lose material, quiet moves, losing captures. In
+check: the table's move, then all others in one stage. In quiescence: captures only.
+
+Moves lie in the searcher's buffer from frame.begin on, with their scores beside them; frame.next is the first
+that was not picked. Losing captures are kept at the front, in begin ... bad_end - 1.
+"""
+
+from numba import int64
+
+from games.jit import leaf
+from games.memory import load_i32, store_i32
+from games.xiangqi.geometry import EMPTY, MOVE_SHIFT, NO_MOVE, SQUARE_MASK
+from games.xiangqi.movegen import ALL, CAPTURES, QUIETS, generate, is_pseudo_legal
+from search.history import butterfly_index, capture_index, continuation_index, continuation_score
+from search.see import PIECE_VALUE, see_at_least
+
+(
+    STAGE_TABLE_MOVE,
+    STAGE_CAPTURES,
+    STAGE_PICK_CAPTURES,
+    STAGE_QUIETS,
+    STAGE_PICK_QUIETS,
+    STAGE_BAD_CAPTURES,
+    STAGE_EVASIONS,
+    STAGE_PICK_EVASIONS,
+    STAGE_QUIESCENCE_TABLE_MOVE,
+    STAGE_QUIESCENCE,
+    STAGE_PICK_QUIESCENCE,
+    STAGE_DONE,
+) = range(12)
+
+_CAPTURE_FIRST = 1 << 28  # evasions: captures before quiet moves
+
+
+@leaf
+def _capture_score(position, histories, move):
+    """Most valuable victim first; the history of such captures decides between like victims."""
+    victim = PIECE_VALUE[int64(position.board[move >> MOVE_SHIFT])]
+    return 7 * victim + int64(histories.captures[capture_index(position, move)])
+
+
+@leaf
+def quiet_score(position, histories, frame, move):
+    piece = int64(position.board[move & SQUARE_MASK])
+    return 2 * int64(histories.butterfly[butterfly_index(position.side, move)]) + continuation_score(
+        histories, frame, continuation_index(piece, move)
+    )
+
+
+@leaf
+def _generate(searcher, frame, which):
+    """Fill the buffer from frame.end on; the new moves become the ones to pick from."""
+    frame.next = frame.end
+    frame.end = generate(searcher.position, which, searcher.moves, frame.end)
+
+
+@leaf
+def _score_captures(searcher, histories, frame):
+    for i in range(frame.next, frame.end):
+        move = int64(load_i32(searcher.moves, i))
+        store_i32(searcher.scores, i, _capture_score(searcher.position, histories, move))
+
+
+@leaf
+def _score_quiets(searcher, histories, frame):
+    for i in range(frame.next, frame.end):
+        move = int64(load_i32(searcher.moves, i))
+        store_i32(searcher.scores, i, quiet_score(searcher.position, histories, frame, move))
+
+
+@leaf
+def _score_evasions(searcher, histories, frame):
+    position = searcher.position
+    for i in range(frame.next, frame.end):
+        move = int64(load_i32(searcher.moves, i))
+        if position.board[move >> MOVE_SHIFT] == EMPTY:
+            score = quiet_score(position, histories, frame, move)
+        else:
+            score = _CAPTURE_FIRST + _capture_score(position, histories, move)
+        store_i32(searcher.scores, i, score)
+
+
+@leaf
+def _take_best(searcher, frame):
+    """Swap the best of the moves left to frame.next, and step over it; frame.next < frame.end."""
+    moves = searcher.moves
+    scores = searcher.scores
+    first = frame.next
+    best = first
+    best_score = load_i32(scores, first)
+    for i in range(first + 1, frame.end):
+        score = load_i32(scores, i)
+        if score > best_score:
+            best_score = score
+            best = i
+    move = load_i32(moves, best)
+    store_i32(moves, best, load_i32(moves, first))
+    store_i32(scores, best, load_i32(scores, first))
+    store_i32(moves, first, move)
+    store_i32(scores, first, best_score)
+    frame.next = first + 1
+    return int64(move)
+
+
+@leaf
+def _next_capture(searcher, frame):
+    """Next capture that does not lose material, or NO_MOVE; losing ones go to the front."""
+    while frame.next < frame.end:
+        move = _take_best(searcher, frame)
+        if move == frame.tt_move:
+            continue
+        score = int64(load_i32(searcher.scores, frame.next - 1))
+        if see_at_least(searcher.position, move, -score // 18):
+            return move
+        store_i32(searcher.moves, frame.bad_end, move)
+        frame.bad_end += 1
+    return NO_MOVE
+
+
+@leaf
+def _next_other(searcher, frame):
+    """Next move by score that is not the table's, or NO_MOVE."""
+    while frame.next < frame.end:
+        move = _take_best(searcher, frame)
+        if move != frame.tt_move:
+            return move
+    return NO_MOVE
+
+
+@leaf
+def _next_bad_capture(searcher, frame):
+    if frame.next == frame.bad_end:
+        return NO_MOVE
+    frame.next += 1
+    return int64(load_i32(searcher.moves, frame.next - 1))
+
+
+@leaf
+def begin_main(searcher, frame):
+    """Start picking at a node of the main search."""
+    frame.stage = STAGE_TABLE_MOVE
+    _begin(searcher, frame)
+
+
+@leaf
+def begin_quiescence(searcher, frame):
+    """Start picking at a node of the quiescence search."""
+    if frame.in_check:
+        frame.stage = STAGE_TABLE_MOVE
+    else:
+        frame.stage = STAGE_QUIESCENCE_TABLE_MOVE
+    _begin(searcher, frame)
+
+
+@leaf
+def _begin(searcher, frame):
+    frame.next = frame.begin
+    frame.end = frame.begin
+    frame.bad_end = frame.begin
+    frame.skip_quiets = 0
+    if frame.tt_move != NO_MOVE and not is_pseudo_legal(searcher.position, frame.tt_move):
+        frame.tt_move = NO_MOVE
+
+
+@leaf
+def next_move(searcher, histories, frame):
+    """Next pseudo-legal move, or NO_MOVE after the last."""
+    if frame.stage == STAGE_TABLE_MOVE:
+        frame.stage = STAGE_EVASIONS if frame.in_check else STAGE_CAPTURES
+        if frame.tt_move != NO_MOVE:
+            return frame.tt_move
+    if frame.stage == STAGE_CAPTURES:
+        _generate(searcher, frame, CAPTURES)
+        _score_captures(searcher, histories, frame)
+        frame.stage = STAGE_PICK_CAPTURES
+    if frame.stage == STAGE_PICK_CAPTURES:
+        move = _next_capture(searcher, frame)
+        if move != NO_MOVE:
+            return move
+        frame.stage = STAGE_QUIETS
+    if frame.stage == STAGE_QUIETS:
+        if not frame.skip_quiets:
+            _generate(searcher, frame, QUIETS)
+            _score_quiets(searcher, histories, frame)
+        frame.stage = STAGE_PICK_QUIETS
+    if frame.stage == STAGE_PICK_QUIETS:
+        if not frame.skip_quiets:
+            move = _next_other(searcher, frame)
+            if move != NO_MOVE:
+                return move
+        frame.stage = STAGE_BAD_CAPTURES
+        frame.next = frame.begin
+        frame.end = frame.bad_end
+    if frame.stage == STAGE_BAD_CAPTURES:
+        return _next_bad_capture(searcher, frame)
+    if frame.stage == STAGE_EVASIONS:
+        _generate(searcher, frame, ALL)
+        _score_evasions(searcher, histories, frame)
+        frame.stage = STAGE_PICK_EVASIONS
+    return _next_other(searcher, frame)
+
+
+@leaf
+def next_quiescence_move(searcher, histories, frame):
+    """Next pseudo-legal capture, or evasion when in check; NO_MOVE after the last."""
+    if frame.stage == STAGE_TABLE_MOVE:
+        frame.stage = STAGE_EVASIONS
+        if frame.tt_move != NO_MOVE:
+            return frame.tt_move
+    if frame.stage == STAGE_EVASIONS:
+        _generate(searcher, frame, ALL)
+        _score_evasions(searcher, histories, frame)
+        frame.stage = STAGE_PICK_EVASIONS
+    if frame.stage == STAGE_QUIESCENCE_TABLE_MOVE:
+        frame.stage = STAGE_QUIESCENCE
+        if frame.tt_move != NO_MOVE and searcher.position.board[frame.tt_move >> MOVE_SHIFT] != EMPTY:
+            return frame.tt_move
+    if frame.stage == STAGE_QUIESCENCE:
+        _generate(searcher, frame, CAPTURES)
+        _score_captures(searcher, histories, frame)
+        frame.stage = STAGE_PICK_QUIESCENCE
+    return _next_other(searcher, frame)

@@ -1,0 +1,85 @@
+"""Memory of one searcher and of the tables of one thread, and how a root position gets into it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from games.memory import address_of, aligned_zeros
+from games.xiangqi.game import Game
+from games.xiangqi.movegen import MAX_MOVES
+from nnue_jax.numba_evaluator import EvaluatorMemory, SharedParameters
+from search.layout import HISTORIES, HISTORY_LENGTH, INFINITE, NO_VALUE, SEARCHER, STACK_HEIGHT
+from search.machine import advance, start
+from search.transposition import TranspositionTable
+
+
+class ThreadTables:
+    """HISTORIES of one thread; searchers of the thread may share it."""
+
+    def __init__(self):
+        self._array = aligned_zeros(1, HISTORIES)
+        self.record = self._array[0]
+
+    def clear(self) -> None:
+        for name in HISTORIES.names:
+            self.record[name] = 0
+
+
+class Searcher:
+    """A SEARCHER record and all that it points to.
+
+    evaluates_inline: whether `advance` computes values itself; otherwise it returns wherever it needs one.
+    """
+
+    def __init__(self, parameters: SharedParameters, table: TranspositionTable, shared: np.ndarray, thread: int = 0):
+        self._array = aligned_zeros(1, SEARCHER)
+        self.record = self._array[0]
+        self._moves = aligned_zeros(STACK_HEIGHT * MAX_MOVES, np.int32)
+        self._scores = aligned_zeros(STACK_HEIGHT * MAX_MOVES, np.int32)
+        self._shared = shared
+        self.record["moves"] = address_of(self._moves)
+        self.record["scores"] = address_of(self._scores)
+        self.record["shared"] = address_of(shared)
+        self.record["thread"] = thread
+        self.record["evaluates_inline"] = 1
+        self.use_network(parameters)
+        self.use_table(table)
+
+    def use_network(self, parameters: SharedParameters) -> None:
+        self._evaluator_memory = EvaluatorMemory(parameters)
+        self._evaluator_memory.attach(self.record["evaluator"])
+
+    def use_table(self, table: TranspositionTable) -> None:
+        self._table = table
+        table.attach(self.record)
+
+    def set_up(
+        self, game: Game, root_moves: Sequence[int], max_depth: int, node_limit: int, multi_pv: int
+    ) -> None:
+        """Make `game`'s position the root, with at least one move to choose from, and get ready to search."""
+        record = self.record
+        record["position"] = game.position[0]
+        past = game.past_keys[-HISTORY_LENGTH:]
+        record["root_index"] = len(past)
+        record["keys"][: len(past)] = past
+        record["root_rule60"] = game.rule60
+        record["root_reversible"] = min(game.rule60, len(past))
+        record["root_count"] = len(root_moves)
+        record["root_order"][: len(root_moves)] = range(len(root_moves))
+        roots = record["root_moves"][: len(root_moves)]
+        roots["move"] = root_moves
+        for field in ("score", "previous_score"):
+            roots[field] = -INFINITE
+        roots["average_score"] = NO_VALUE
+        roots["nodes"] = 0
+        roots["pv_length"] = 1
+        roots["pv"][:, 0] = root_moves
+        record["max_depth"] = max_depth
+        record["node_limit"] = node_limit
+        record["multi_pv"] = multi_pv
+        self._table.attach(record)
+        start(record)
+
+    def advance(self, tables: ThreadTables) -> int:
+        """Search on; returns one of the codes of `machine`."""
+        return int(advance(self.record, tables.record))

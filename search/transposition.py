@@ -1,0 +1,220 @@
+"""The transposition table: shared by all threads, without locks.
+
+Buckets of four entries fill one cache line. An entry is two 64-bit words, key XOR data and data; a torn write
+gives a key that fits no position, so it is a miss. Layout of the data word:
+
+    bits  0-13  best move         bits 16-23  depth + DEPTH_OFFSET
+    bits 14-15  bound             bits 24-39  value + 2**15, mates counted from the node
+    bits 40-55  raw evaluation + 2**15
+    bits 56-60  generation        bit 61      is or was part of a principal variation
+
+Data zero is an empty entry.
+"""
+
+import ctypes
+import mmap
+
+import numpy as np
+
+from games.jit import kernel, leaf
+from games.memory import address_of, load_i64, prefetch, store_i64
+from nnue_jax.value import MAX_PLY
+from search.layout import MATE_IN_MAX_PLY, NO_VALUE
+
+ENTRIES_PER_BUCKET = 4
+BUCKET_BYTES = 64
+BUCKET_WORDS = 8
+MIB = 1 << 20
+MAX_HASH_MIB = 33554432
+
+UPPER, LOWER, EXACT = 1, 2, 3
+
+GENERATIONS = 32
+AGE_PENALTY = 8  # plies of depth that an entry loses with each generation
+DEPTH_OFFSET = 8
+HASHFULL_BUCKETS = 250  # a thousand entries
+
+_VALUE_OFFSET = 1 << 15
+
+
+@leaf
+def pack(move, bound, depth, value, raw_eval, generation, is_pv):
+    return (
+        move
+        | bound << 14
+        | (depth + DEPTH_OFFSET) << 16
+        | (value + _VALUE_OFFSET) << 24
+        | (raw_eval + _VALUE_OFFSET) << 40
+        | generation << 56
+        | is_pv << 61
+    )
+
+
+@leaf
+def move_of(data):
+    return data & 0x3FFF
+
+
+@leaf
+def bound_of(data):
+    return (data >> 14) & 3
+
+
+@leaf
+def depth_of(data):
+    return ((data >> 16) & 0xFF) - DEPTH_OFFSET
+
+
+@leaf
+def value_of(data):
+    return ((data >> 24) & 0xFFFF) - _VALUE_OFFSET
+
+
+@leaf
+def raw_eval_of(data):
+    return ((data >> 40) & 0xFFFF) - _VALUE_OFFSET
+
+
+@leaf
+def generation_of(data):
+    return (data >> 56) & (GENERATIONS - 1)
+
+
+@leaf
+def is_pv_of(data):
+    return (data >> 61) & 1
+
+
+@leaf
+def to_table(value, ply):
+    """Mates are stored as distances from the node, not from the root."""
+    if value >= MATE_IN_MAX_PLY:
+        return value + ply
+    if value <= -MATE_IN_MAX_PLY:
+        return value - ply
+    return value
+
+
+@leaf
+def from_table(value, ply):
+    if value >= MATE_IN_MAX_PLY:
+        return value - ply
+    if value <= -MATE_IN_MAX_PLY:
+        return value + ply
+    return value
+
+
+@leaf
+def bucket_start(buckets, key):
+    """Index of the first word of the bucket of `key`; the high bits choose, so any number of buckets will do."""
+    return ((((key >> 33) & 0x7FFFFFFF) * buckets) >> 31) * BUCKET_WORDS
+
+
+@leaf
+def prefetch_bucket(entries, buckets, key):
+    prefetch(entries, bucket_start(buckets, key) * 8)
+
+
+@leaf
+def probe(entries, buckets, key):
+    """Data word of the position, or 0."""
+    start = bucket_start(buckets, key)
+    for i in range(start, start + BUCKET_WORDS, 2):
+        data = load_i64(entries, i + 1)
+        if load_i64(entries, i) ^ data == key and data != 0:
+            return data
+    return 0
+
+
+@leaf
+def _worth(data, generation):
+    age = (generation - generation_of(data)) & (GENERATIONS - 1)
+    return depth_of(data) - AGE_PENALTY * age
+
+
+@leaf
+def store(entries, buckets, generation, key, move, bound, depth, value, raw_eval, is_pv):
+    """Write an entry; `value` as `to_table` returns it.
+
+    It replaces the position's own entry, or else the least worthy of its bucket. A deep entry of this generation
+    is kept against a much shallower bound, and an old move against none.
+    """
+    start = bucket_start(buckets, key)
+    place = start
+    worst = 1 << 20
+    for i in range(start, start + BUCKET_WORDS, 2):
+        data = load_i64(entries, i + 1)
+        if data == 0:
+            if worst > -(1 << 20):
+                worst = -(1 << 20)
+                place = i
+        elif load_i64(entries, i) ^ data == key:
+            if move == 0:
+                move = move_of(data)
+            if bound != EXACT and depth + 4 + 2 * is_pv <= depth_of(data) and generation_of(data) == generation:
+                return
+            place = i
+            break
+        else:
+            worth = _worth(data, generation)
+            if worth < worst:
+                worst = worth
+                place = i
+    data = pack(move, bound, depth, value, raw_eval, generation, is_pv)
+    store_i64(entries, place, key ^ data)
+    store_i64(entries, place + 1, data)
+
+
+@kernel
+def hashfull_kernel(entries, buckets, generation):
+    """Entries per thousand, in the first thousand, that were written in this generation."""
+    sample = min(HASHFULL_BUCKETS, buckets)
+    used = 0
+    for i in range(0, sample * BUCKET_WORDS, 2):
+        data = load_i64(entries, i + 1)
+        if data != 0 and generation_of(data) == generation:
+            used += 1
+    return used * 1000 // (sample * ENTRIES_PER_BUCKET)
+
+
+class HashTableError(ValueError):
+    """A table size that cannot be had; the message is a sentence."""
+
+
+class TranspositionTable:
+    """Memory of a table of `hash_mib` MiB, on huge pages where the system gives them."""
+
+    def __init__(self, hash_mib: int):
+        if not 1 <= hash_mib <= MAX_HASH_MIB:
+            raise HashTableError(f"The hash size is {hash_mib} MiB; expected 1 to {MAX_HASH_MIB}.")
+        try:
+            self._memory = mmap.mmap(-1, hash_mib * MIB)
+        except (OSError, ValueError, OverflowError) as error:
+            raise HashTableError(f"A hash table of {hash_mib} MiB cannot be allocated ({error}).") from error
+        if hasattr(mmap, "MADV_HUGEPAGE"):
+            self._memory.madvise(mmap.MADV_HUGEPAGE)
+        self.hash_mib = hash_mib
+        self.words = np.frombuffer(self._memory, np.int64)
+        self.buckets = self.words.size // BUCKET_WORDS
+        self.generation = 0
+
+    def new_search(self) -> None:
+        """Let the entries written so far age."""
+        self.generation = (self.generation + 1) % GENERATIONS
+
+    def clear(self) -> None:
+        ctypes.memset(address_of(self.words), 0, self.words.nbytes)  # releases the GIL
+        self.generation = 0
+
+    def hashfull(self) -> int:
+        """Entries per thousand written in the present generation."""
+        return int(hashfull_kernel(address_of(self.words), self.buckets, self.generation))
+
+    def attach(self, searcher) -> None:
+        """Make a SEARCHER record use this table."""
+        searcher["tt_entries"] = address_of(self.words)
+        searcher["tt_buckets"] = self.buckets
+        searcher["tt_generation"] = self.generation
+
+
+assert NO_VALUE + _VALUE_OFFSET < 1 << 16 and MAX_PLY + DEPTH_OFFSET < 1 << 8
