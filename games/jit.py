@@ -1,8 +1,10 @@
 """How every kernel of the project is compiled, and where its machine code is kept.
 
-Two decorators are enough. `kernel` compiles a function of its own; `leaf` is for small functions and
-inlines them into their callers, which is worth 12 to 15 % in the search. Both release the GIL and
-use C semantics for division.
+Three decorators are enough; only kernels can be called from Python (the others have no entry for it: use their
+`py_func`). A `kernel` is called from Python. A `leaf` is a small function that is always
+inlined into its callers. A `routine` is a larger one that kernels call; inlining those everywhere would
+only make the code too big for the processor's caches, and slow to compile. All release the GIL and use C
+semantics for division.
 
 Numba's on-disk cache notices a change in the file of a cached function, but not in the functions it
 calls. So the cache directory is named after a hash of all sources that hold kernels: whatever is
@@ -20,7 +22,7 @@ from numba.core import config
 from platformdirs import user_cache_path
 
 SOURCE_FOLDERS = ("games", "nnue_jax", "search")
-OPTIONS = {"nogil": True, "error_model": "numpy", "cache": True}
+OPTIONS = {"nogil": True, "error_model": "numpy"}
 
 # With JAXFISH_PORTABLE=1 the kernels use no instruction of one processor family alone, for tests.
 PORTABLE = os.environ.get("JAXFISH_PORTABLE", "") not in ("", "0")
@@ -50,6 +52,10 @@ def kernel_cache_directory() -> Path:
     return cache_root() / "kernels" / source_hash()
 
 
+# Leaves and routines do without the wrappers that Python would call, a quarter of the time to compile.
+INNER_OPTIONS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
 def _compiled(function, **options):
     previous = config.CACHE_DIR
     config.CACHE_DIR = str(kernel_cache_directory())
@@ -61,9 +67,14 @@ def _compiled(function, **options):
 
 def kernel(function):
     """Compile `function` on its first call, or load it from the cache."""
-    return _compiled(function)
+    return _compiled(function, cache=True)
+
+
+def routine(function):
+    """Compile a `function` that kernels call."""
+    return _compiled(function, **INNER_OPTIONS)
 
 
 def leaf(function):
     """Compile a small `function` that is inlined into each of its callers."""
-    return _compiled(function, forceinline=True)
+    return _compiled(function, forceinline=True, **INNER_OPTIONS)

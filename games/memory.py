@@ -8,6 +8,8 @@ from that address.
 The caller keeps the memory alive and the index inside it; nothing here checks either.
 """
 
+import mmap
+
 import numpy as np
 from llvmlite import ir
 from numba import types
@@ -16,15 +18,26 @@ from numba.core.typing import signature
 from numba.extending import intrinsic
 
 CACHE_LINE_BYTES = 64
+HUGE_PAGE_BYTES = 1 << 21
 
 
 def aligned_zeros(shape, dtype) -> np.ndarray:
-    """Zeros of `dtype` that start on a cache line; untouched pages take no memory."""
+    """Zeros of `dtype` that start on a cache line; large arrays lie on huge pages where the system gives them.
+
+    Untouched pages take no memory.
+    """
     dtype = np.dtype(dtype)
-    count = int(np.prod(shape, dtype=np.int64))
-    buffer = np.zeros(count * dtype.itemsize + CACHE_LINE_BYTES, np.uint8)
-    start = -buffer.ctypes.data % CACHE_LINE_BYTES
-    return buffer[start : start + count * dtype.itemsize].view(dtype).reshape(shape)
+    size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    if size < HUGE_PAGE_BYTES // 2:
+        buffer = np.zeros(size + CACHE_LINE_BYTES, np.uint8)
+        start = -buffer.ctypes.data % CACHE_LINE_BYTES
+    else:
+        memory = mmap.mmap(-1, -(-size // HUGE_PAGE_BYTES) * HUGE_PAGE_BYTES + HUGE_PAGE_BYTES)
+        if hasattr(mmap, "MADV_HUGEPAGE"):
+            memory.madvise(mmap.MADV_HUGEPAGE)
+        buffer = np.frombuffer(memory, np.uint8)
+        start = -buffer.ctypes.data % HUGE_PAGE_BYTES
+    return buffer[start : start + size].view(dtype).reshape(shape)
 
 
 def aligned_copy(array: np.ndarray) -> np.ndarray:

@@ -29,29 +29,26 @@ An array index of a perspective is the side itself.
 import numpy as np
 from numba import int64
 
-from games.jit import leaf
+from games.jit import leaf, routine
 from games.memory import load_i32, store_i32
 from games.xiangqi.geometry import (
     BLACK,
-    CANNON,
     EMPTY,
     FILE_OF,
     FILES,
     KIND_OF,
-    KNIGHT,
     MOVE_SHIFT,
     NO_MOVE,
     NO_SQUARE,
     PIECES,
     PIECES_PER_SIDE,
     RANKS,
-    ROOK,
     SQUARE_MASK,
     SQUARES,
     WHITE,
     flip_ranks,
 )
-from games.xiangqi.position import piece_count
+from games.xiangqi.position import minor_count, rook_count
 from nnue_jax.architecture import ATTACK_BUCKETS, FEATURE_BUCKETS, LAYER_STACKS, PIECE_SQUARES
 from nnue_jax.features import E_FILE, F_FILE, local_indices, mirror_term
 from nnue_jax.simd import (
@@ -162,18 +159,16 @@ def is_mirrored(position, perspective, own_code, other_code):
 @leaf
 def orientation(position, perspective, own_code, other_code):
     king = int64(position.square_of[perspective * PIECES_PER_SIDE])
-    has_rook = piece_count(position, perspective, ROOK) > 0
-    has_minor = piece_count(position, perspective, KNIGHT) + piece_count(position, perspective, CANNON) > 0
-    bucket = ATTACK_BUCKETS * int64(_KING_BUCKET[king]) + 2 * int64(has_rook) + int64(has_minor)
+    attackers = 2 * int64(rook_count(position, perspective) > 0) + int64(minor_count(position, perspective) > 0)
+    bucket = ATTACK_BUCKETS * int64(_KING_BUCKET[king]) + attackers
     return 2 * bucket + int64(is_mirrored(position, perspective, own_code, other_code))
 
 
 @leaf
 def _orient(position, state):
-    state.orientation[WHITE] = orientation(position, WHITE, state.mirror_code[WHITE], state.mirror_code[BLACK])
-    state.orientation[BLACK] = orientation(position, BLACK, state.mirror_code[BLACK], state.mirror_code[WHITE])
-    state.computed[WHITE] = 0
-    state.computed[BLACK] = 0
+    for side in range(2):
+        state.orientation[side] = orientation(position, side, state.mirror_code[side], state.mirror_code[1 - side])
+        state.computed[side] = 0
 
 
 @leaf
@@ -190,7 +185,7 @@ def reset(evaluator, position):
     _orient(position, state)
 
 
-@leaf
+@routine
 def push(evaluator, position, ply, move, captured):
     """Note that `move`, already made in `position`, leads from `ply` to the next."""
     before = evaluator.states[ply]
@@ -274,7 +269,7 @@ def _update_capture(evaluator, perspective, ply, added, removed, captured):
     store_vector(evaluator.psqt_sums, source + 2 * LAYER_STACKS, sums)
 
 
-@leaf
+@routine
 def _update(evaluator, perspective, ply):
     state = evaluator.states[ply]
     move = state.move
@@ -327,7 +322,7 @@ def _list_changes(evaluator, position, perspective, facing, entry):
     return added, removed
 
 
-@leaf
+@routine
 def _refresh(evaluator, position, perspective, ply):
     """Sums of `ply`, which is the present position, by way of the cache."""
     width = evaluator.width
@@ -356,7 +351,7 @@ def _refresh(evaluator, position, perspective, ply):
     evaluator.states[ply].computed[perspective] = 1
 
 
-@leaf
+@routine
 def bring_up_to_date(evaluator, position, perspective, ply):
     """Make the sums of `ply`, which is the present position, for one perspective."""
     states = evaluator.states

@@ -3,10 +3,10 @@
 import numpy as np
 from numba import int64
 
-from games.jit import kernel, leaf
+from games.jit import kernel, leaf, routine
 from games.memory import address_of, aligned_copy, aligned_zeros, load_i32
-from games.xiangqi.geometry import CANNON, KNIGHT, NO_SQUARE, PIECES, ROOK
-from games.xiangqi.position import piece_count
+from games.xiangqi.geometry import NO_SQUARE, PIECES
+from games.xiangqi.position import minor_count, rook_count
 from nnue_jax.accumulator import CACHE_ENTRIES, EVALUATOR, LANES, PLIES, bring_up_to_date, reset
 from nnue_jax.architecture import HIDDEN, LAYER_STACKS
 from nnue_jax.features import layer_stack_table
@@ -55,10 +55,9 @@ def layer_stack(position):
     """Layer stack 0 ... 15 of the side to move."""
     us = position.side
     them = 1 - us
-    rooks = piece_count(position, us, ROOK) * 3 + piece_count(position, them, ROOK)
-    minors_us = piece_count(position, us, KNIGHT) + piece_count(position, us, CANNON)
-    minors_them = piece_count(position, them, KNIGHT) + piece_count(position, them, CANNON)
-    return int64(_LAYER_STACK[(rooks * 5 + minors_us) * 5 + minors_them])
+    rooks = rook_count(position, us) * 3 + rook_count(position, them)
+    minors = minor_count(position, us) * 5 + minor_count(position, them)
+    return int64(_LAYER_STACK[rooks * 25 + minors])
 
 
 @leaf
@@ -112,8 +111,8 @@ def _first_layer(evaluator, stack):
     high = add(high, high_odd)
     store_vector(evaluator.fc0_out, 0, low)
     store_vector(evaluator.fc0_out, _HALF, high)
-    _activate(evaluator, 0, low, FC0_SQUARE_SHIFT, FC0_SHIFT)
-    _activate(evaluator, _HALF, high, FC0_SQUARE_SHIFT, FC0_SHIFT)
+    _activate(evaluator, int64(0), low, FC0_SQUARE_SHIFT, FC0_SHIFT)
+    _activate(evaluator, int64(_HALF), high, FC0_SQUARE_SHIFT, FC0_SHIFT)
 
 
 @leaf
@@ -126,8 +125,8 @@ def _second_layer(evaluator, stack):
         inputs = broadcast_4_bytes(evaluator.hidden, i)
         low = dot_u8_i8(low, inputs, load_i8x64(weight, row + i * HIDDEN))
         high = dot_u8_i8(high, inputs, load_i8x64(weight, row + i * HIDDEN + 64))
-    _activate(evaluator, 2 * HIDDEN, low, FC1_SQUARE_SHIFT, FC1_SHIFT)
-    _activate(evaluator, 2 * HIDDEN + _HALF, high, FC1_SQUARE_SHIFT, FC1_SHIFT)
+    _activate(evaluator, int64(2 * HIDDEN), low, FC1_SQUARE_SHIFT, FC1_SHIFT)
+    _activate(evaluator, int64(2 * HIDDEN + _HALF), high, FC1_SQUARE_SHIFT, FC1_SHIFT)
 
 
 @leaf
@@ -139,28 +138,28 @@ def _output(evaluator, stack):
     return int64(sum_lanes(sums)) + int64(load_i32(evaluator.fc2_bias, stack)) + skip
 
 
-@leaf
+@routine
 def evaluate(evaluator, position, ply):
     """Set `psqt` and `positional` to the output for the position at `ply` of the line."""
-    bring_up_to_date(evaluator, position, 0, ply)
-    bring_up_to_date(evaluator, position, 1, ply)
+    for perspective in range(2):
+        bring_up_to_date(evaluator, position, perspective, ply)
     stack = layer_stack(position)
     side = position.side
     us = int64(load_i32(evaluator.psqt_sums, (ply * 2 + side) * LAYER_STACKS + stack))
     them = int64(load_i32(evaluator.psqt_sums, (ply * 2 + 1 - side) * LAYER_STACKS + stack))
-    evaluator.psqt = truncated_division(truncated_division(us - them, 2), OUTPUT_SCALE)
+    evaluator.psqt = truncated_division(truncated_division(us - them, int64(2)), int64(OUTPUT_SCALE))
     _transform(evaluator, side, ply)
     _first_layer(evaluator, stack)
     _second_layer(evaluator, stack)
-    raw = truncated_division(_output(evaluator, stack) * POSITIONAL_NUMERATOR, POSITIONAL_DENOMINATOR)
-    evaluator.positional = truncated_division(raw, OUTPUT_SCALE)
+    raw = truncated_division(_output(evaluator, stack) * POSITIONAL_NUMERATOR, int64(POSITIONAL_DENOMINATOR))
+    evaluator.positional = truncated_division(raw, int64(OUTPUT_SCALE))
 
 
 @kernel
 def evaluate_kernel(evaluator, position):
     """Evaluate one position on its own."""
     reset(evaluator, position)
-    evaluate(evaluator, position, 0)
+    evaluate(evaluator, position, int64(0))
 
 
 def _tiles(weight: np.ndarray) -> np.ndarray:

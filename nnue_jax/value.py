@@ -6,9 +6,11 @@ the side to move's view unless said otherwise. All divisions truncate toward zer
 
 import math
 
+from numba import int64
+
 from games.jit import leaf
 from games.xiangqi.geometry import ADVISOR, BISHOP, BLACK, CANNON, KNIGHT, PAWN, ROOK, WHITE
-from games.xiangqi.position import piece_count
+from games.xiangqi.position import piece_count, rook_count
 
 MATE_VALUE = 32000
 MAX_PLY = 246
@@ -32,11 +34,12 @@ def truncated_division(numerator, denominator):
 @leaf
 def attacking_material(position):
     """Value of the rooks, cannons and knights of both sides."""
-    return (
-        ROOK_VALUE * (piece_count(position, WHITE, ROOK) + piece_count(position, BLACK, ROOK))
-        + CANNON_VALUE * (piece_count(position, WHITE, CANNON) + piece_count(position, BLACK, CANNON))
-        + KNIGHT_VALUE * (piece_count(position, WHITE, KNIGHT) + piece_count(position, BLACK, KNIGHT))
-    )
+    total = int64(0)
+    for side in range(2):
+        total += ROOK_VALUE * rook_count(position, side)
+        total += CANNON_VALUE * piece_count(position, side, int64(CANNON))
+        total += KNIGHT_VALUE * piece_count(position, side, int64(KNIGHT))
+    return total
 
 
 @leaf
@@ -47,14 +50,14 @@ def blend(psqt, positional, material):
     """
     complexity = abs(psqt - positional)
     value = psqt + positional
-    value -= truncated_division(value * complexity, 11743)
-    return truncated_division(value * (17380 + material), 20582)
+    value -= truncated_division(value * complexity, int64(11743))
+    return truncated_division(value * (17380 + material), int64(20582))
 
 
 @leaf
 def damp(value, rule60):
     """`blend`'s value when `rule60` plies have passed without a capture, within the range of static values."""
-    value -= truncated_division(value * rule60, 253)
+    value -= truncated_division(value * rule60, int64(253))
     return max(-MAX_STATIC_VALUE, min(MAX_STATIC_VALUE, value))
 
 

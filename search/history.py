@@ -6,7 +6,7 @@ Every entry moves toward a bonus or malus b by h += b - h * |b| / limit, so it s
 import numpy as np
 from numba import int64
 
-from games.jit import leaf
+from games.jit import leaf, routine
 from games.xiangqi.geometry import EMPTY, KIND_OF, KINDS, MOVE_SHIFT, PIECES, PIECES_PER_SIDE, SQUARE_MASK, SQUARES
 from search.layout import CONTINUATIONS, NO_CONTINUATION, NOTED_CAPTURES, NOTED_QUIETS
 
@@ -59,19 +59,19 @@ def _update_continuation(histories, frame, place, bonus):
     table = histories.continuation
     if frame.continuation_1 != NO_CONTINUATION:
         index = frame.continuation_1 * CONTINUATIONS + place
-        table[index] = _moved(table[index], bonus, CONTINUATION_LIMIT)
+        table[index] = _moved(table[index], bonus, int64(CONTINUATION_LIMIT))
     if frame.continuation_2 != NO_CONTINUATION:
         index = frame.continuation_2 * CONTINUATIONS + place
-        table[index] = _moved(table[index], bonus, CONTINUATION_LIMIT)
+        table[index] = _moved(table[index], bonus, int64(CONTINUATION_LIMIT))
     if frame.continuation_4 != NO_CONTINUATION:
         index = frame.continuation_4 * CONTINUATIONS + place
-        table[index] = _moved(table[index], bonus // 2, CONTINUATION_LIMIT)
+        table[index] = _moved(table[index], bonus // 2, int64(CONTINUATION_LIMIT))
 
 
-@leaf
+@routine
 def _update_quiet(histories, frame, position, move, bonus):
     index = butterfly_index(position.side, move)
-    histories.butterfly[index] = _moved(histories.butterfly[index], bonus, BUTTERFLY_LIMIT)
+    histories.butterfly[index] = _moved(histories.butterfly[index], bonus, int64(BUTTERFLY_LIMIT))
     piece = int64(position.board[move & SQUARE_MASK])
     _update_continuation(histories, frame, continuation_index(piece, move), bonus)
 
@@ -79,7 +79,7 @@ def _update_quiet(histories, frame, position, move, bonus):
 @leaf
 def _update_capture(histories, position, move, bonus):
     index = capture_index(position, move)
-    histories.captures[index] = _moved(histories.captures[index], bonus, CAPTURE_LIMIT)
+    histories.captures[index] = _moved(histories.captures[index], bonus, int64(CAPTURE_LIMIT))
 
 
 @leaf
@@ -94,7 +94,7 @@ def note_searched(frame, position, move):
         frame.capture_count += 1
 
 
-@leaf
+@routine
 def reward_best(histories, frame, position, depth):
     """After a cutoff: the best move gains, the moves tried before it lose."""
     move = frame.best_move

@@ -9,7 +9,7 @@ import math
 import numpy as np
 from numba import int64
 
-from games.jit import leaf
+from games.jit import leaf, routine
 from games.xiangqi.attacks import gives_check, is_legal, king_attacked
 from games.xiangqi.geometry import EMPTY, MOVE_SHIFT, NO_MOVE, SQUARE_MASK
 from games.xiangqi.movegen import MAX_MOVES
@@ -86,7 +86,7 @@ def _reduction_table() -> np.ndarray:
 REDUCTIONS = _reduction_table()
 
 
-@leaf
+@routine
 def enter(searcher):
     frame = top_frame(searcher)
     ply = searcher.ply
@@ -116,7 +116,7 @@ def enter(searcher):
     return EVALUATE if frame.raw_eval == NO_VALUE else EVALUATED
 
 
-@leaf
+@routine
 def _look_up(searcher, frame):
     """Read the transposition table; whether its value ends the node."""
     data = probe(searcher.tt_entries, searcher.tt_buckets, searcher.position.key)
@@ -143,7 +143,7 @@ def _look_up(searcher, frame):
     )
 
 
-@leaf
+@routine
 def evaluated(searcher):
     """The static value is known: try to do without searching moves."""
     frame = top_frame(searcher)
@@ -183,7 +183,7 @@ def evaluated(searcher):
     return START_MOVES
 
 
-@leaf
+@routine
 def pass_returned(searcher):
     frame = top_frame(searcher)
     value = -searcher.value
@@ -194,7 +194,7 @@ def pass_returned(searcher):
     return START_MOVES
 
 
-@leaf
+@routine
 def start_moves(searcher):
     frame = top_frame(searcher)
     # Without a move to try first, a shallower search finds one more cheaply.
@@ -209,7 +209,7 @@ def start_moves(searcher):
     return NEXT_MOVE
 
 
-@leaf
+@routine
 def choose_move(searcher, histories):
     """Phase NEXT_MOVE: pick the next move that is legal and worth searching."""
     frame = top_frame(searcher)
@@ -240,7 +240,7 @@ def base_reduction(frame):
     return reduction
 
 
-@leaf
+@routine
 def _is_pruned(searcher, histories, frame, move):
     """Whether a legal move can be left out, given that another has saved the side from mate."""
     position = searcher.position
@@ -292,7 +292,7 @@ def _singular_beta(frame):
     return frame.tt_value - (44 + 72 * int64(frame.tt_pv and not frame.is_pv)) * frame.depth // 69
 
 
-@leaf
+@routine
 def _search_others(searcher, frame, move):
     """Search this node without `move`, at half the depth, on a frame of its own."""
     beta = _singular_beta(frame)
@@ -332,7 +332,7 @@ def _search_others(searcher, frame, move):
     return START_MOVES
 
 
-@leaf
+@routine
 def singular_returned(searcher):
     """Extend the table's move if all others failed low, and cut if two moves fail high."""
     frame = top_frame(searcher)
@@ -351,7 +351,7 @@ def singular_returned(searcher):
     return SEARCH_MOVE
 
 
-@leaf
+@routine
 def search_move(searcher, histories):
     """Play frame.move and search it, with a depth and window that fit its place in the order."""
     frame = top_frame(searcher)
@@ -366,17 +366,17 @@ def search_move(searcher, histories):
         play(searcher, frame, move)
         if reduced < depth:
             frame.mode = REDUCED
-            return descend(searcher, frame, -alpha - 1, -alpha, reduced, 1)
+            return descend(searcher, frame, -alpha - 1, -alpha, reduced, int64(1))
     else:
         play(searcher, frame, move)
     if frame.is_pv and frame.move_count == 1:
         frame.mode = FULL
-        return descend(searcher, frame, -frame.beta, -alpha, depth, 0)
+        return descend(searcher, frame, -frame.beta, -alpha, depth, int64(0))
     frame.mode = NULL_WINDOW
     return descend(searcher, frame, -alpha - 1, -alpha, depth, 1 - frame.cut_node)
 
 
-@leaf
+@routine
 def _reduction(searcher, histories, frame, move):
     position = searcher.position
     reduction = frame.reduction
@@ -397,7 +397,7 @@ def _reduction(searcher, histories, frame, move):
     return reduction - history * 946 // 8192
 
 
-@leaf
+@routine
 def search_again(searcher, frame, value):
     """Phase of another search of frame.move if `value` is more than its reduced depth or narrow window allowed for.
 
@@ -413,11 +413,11 @@ def search_again(searcher, frame, value):
             return descend(searcher, frame, -alpha - 1, -alpha, new_depth, 1 - frame.cut_node)
     if frame.mode != FULL and frame.is_pv and value > alpha:
         frame.mode = FULL
-        return descend(searcher, frame, -frame.beta, -alpha, depth, 0)
+        return descend(searcher, frame, -frame.beta, -alpha, depth, int64(0))
     return NEXT_MOVE
 
 
-@leaf
+@routine
 def child_returned(searcher, histories):
     frame = top_frame(searcher)
     value = -searcher.value
@@ -441,7 +441,7 @@ def child_returned(searcher, histories):
     return NEXT_MOVE
 
 
-@leaf
+@routine
 def _finish(searcher, histories, frame):
     """All moves are done, or one failed high."""
     if frame.move_count == 0:

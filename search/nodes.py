@@ -7,12 +7,12 @@ frame, puts its value into searcher.value and returns the phase in which the nod
 
 from numba import int64
 
-from games.jit import leaf
+from games.jit import leaf, routine
 from games.memory import load_i64, load_i64_acquire, store_i64
 from games.xiangqi.attacks import king_attacked
-from games.xiangqi.geometry import CANNON, EMPTY, KNIGHT, NO_MOVE, ROOK, SQUARE_MASK
+from games.xiangqi.geometry import EMPTY, NO_MOVE, SQUARE_MASK
 from games.xiangqi.movegen import has_legal_move
-from games.xiangqi.position import make_move, pass_move, piece_count, unmake_move
+from games.xiangqi.position import make_move, minor_count, pass_move, rook_count, unmake_move
 from nnue_jax.accumulator import push, push_pass
 from nnue_jax.value import MAX_STATIC_VALUE, attacking_material, blend
 from search.history import continuation_index
@@ -78,7 +78,7 @@ def must_stop(searcher):
     return False
 
 
-@leaf
+@routine
 def play(searcher, frame, move):
     """Make a legal move at the top frame's node."""
     position = searcher.position
@@ -111,7 +111,7 @@ def take_back(searcher, frame):
     unmake_move(searcher.position, frame.move, frame.captured)
 
 
-@leaf
+@routine
 def descend(searcher, parent, alpha, beta, depth, cut_node):
     """Enter the node after the move just played, or after a pass; returns the phase to begin with."""
     searcher.top += 1
@@ -166,7 +166,7 @@ def take_evaluation(searcher, frame):
     frame.raw_eval = max(-MAX_STATIC_VALUE, min(MAX_STATIC_VALUE, value))
 
 
-@leaf
+@routine
 def store_node(searcher, frame, bound, depth):
     """Write what is known of the top frame's node to the transposition table."""
     value = to_table(frame.best_value, searcher.ply)
@@ -206,7 +206,7 @@ def is_repetition(searcher, frame):
     return False
 
 
-@leaf
+@routine
 def is_draw_by_rule60(searcher, frame):
     """Whether the 60-move rule ends the game here; a side without a legal move has lost instead."""
     return frame.rule60 >= MAX_RULE60 and has_legal_move(
@@ -217,10 +217,7 @@ def is_draw_by_rule60(searcher, frame):
 @leaf
 def has_attackers(position):
     """Whether the side to move has a rook, knight or cannon; without one, a pass is too good to be true."""
-    side = position.side
-    return (
-        piece_count(position, side, ROOK) + piece_count(position, side, KNIGHT) + piece_count(position, side, CANNON)
-    ) > 0
+    return rook_count(position, position.side) + minor_count(position, position.side) > 0
 
 
 @leaf

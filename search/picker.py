@@ -3,16 +3,17 @@
 A node without check: the table's move, captures that do not lose material, quiet moves, losing captures. In
 check: the table's move, then all others in one stage. In quiescence: captures only.
 
-Moves lie in the searcher's buffer from frame.begin on, with their scores beside them; frame.next is the first
-that was not picked. Losing captures are kept at the front, in begin ... bad_end - 1.
+Moves lie in the searcher's buffer from frame.begin on. Beside them lie their ranks, score << RANK_SHIFT | move,
+from which the best is picked; frame.next is the first that was not picked. Losing captures are kept at the
+front of the ranks, in begin ... bad_end - 1.
 """
 
 from numba import int64
 
-from games.jit import leaf
-from games.memory import load_i32, store_i32
+from games.jit import leaf, routine
+from games.memory import load_i32, load_i64, store_i64
 from games.xiangqi.geometry import EMPTY, MOVE_SHIFT, NO_MOVE, SQUARE_MASK
-from games.xiangqi.movegen import ALL, CAPTURES, QUIETS, generate, is_pseudo_legal
+from games.xiangqi.movegen import generate_all, generate_captures, generate_quiets, is_pseudo_legal
 from search.history import butterfly_index, capture_index, continuation_index, continuation_score
 from search.see import PIECE_VALUE, see_at_least
 
@@ -30,6 +31,9 @@ from search.see import PIECE_VALUE, see_at_least
     STAGE_PICK_QUIESCENCE,
     STAGE_DONE,
 ) = range(12)
+
+RANK_SHIFT = 16
+RANK_MOVE = (1 << RANK_SHIFT) - 1
 
 _CAPTURE_FIRST = 1 << 28  # evasions: captures before quiet moves
 
@@ -50,27 +54,25 @@ def quiet_score(position, histories, frame, move):
 
 
 @leaf
-def _generate(searcher, frame, which):
-    """Fill the buffer from frame.end on; the new moves become the ones to pick from."""
-    frame.next = frame.end
-    frame.end = generate(searcher.position, which, searcher.moves, frame.end)
+def _rank(searcher, place, move, score):
+    store_i64(searcher.ranks, place, score << RANK_SHIFT | move)
 
 
-@leaf
+@routine
 def _score_captures(searcher, histories, frame):
     for i in range(frame.next, frame.end):
         move = int64(load_i32(searcher.moves, i))
-        store_i32(searcher.scores, i, _capture_score(searcher.position, histories, move))
+        _rank(searcher, i, move, _capture_score(searcher.position, histories, move))
 
 
-@leaf
+@routine
 def _score_quiets(searcher, histories, frame):
     for i in range(frame.next, frame.end):
         move = int64(load_i32(searcher.moves, i))
-        store_i32(searcher.scores, i, quiet_score(searcher.position, histories, frame, move))
+        _rank(searcher, i, move, quiet_score(searcher.position, histories, frame, move))
 
 
-@leaf
+@routine
 def _score_evasions(searcher, histories, frame):
     position = searcher.position
     for i in range(frame.next, frame.end):
@@ -79,51 +81,46 @@ def _score_evasions(searcher, histories, frame):
             score = quiet_score(position, histories, frame, move)
         else:
             score = _CAPTURE_FIRST + _capture_score(position, histories, move)
-        store_i32(searcher.scores, i, score)
+        _rank(searcher, i, move, score)
 
 
 @leaf
 def _take_best(searcher, frame):
-    """Swap the best of the moves left to frame.next, and step over it; frame.next < frame.end."""
-    moves = searcher.moves
-    scores = searcher.scores
+    """Rank of the best of the moves left, which are not none; it changes places with the first of them."""
+    ranks = searcher.ranks
     first = frame.next
-    best = first
-    best_score = load_i32(scores, first)
+    place = first
+    best = load_i64(ranks, first)
     for i in range(first + 1, frame.end):
-        score = load_i32(scores, i)
-        if score > best_score:
-            best_score = score
-            best = i
-    move = load_i32(moves, best)
-    store_i32(moves, best, load_i32(moves, first))
-    store_i32(scores, best, load_i32(scores, first))
-    store_i32(moves, first, move)
-    store_i32(scores, first, best_score)
+        rank = load_i64(ranks, i)
+        if rank > best:
+            best = rank
+            place = i
+    store_i64(ranks, place, load_i64(ranks, first))
     frame.next = first + 1
-    return int64(move)
+    return best
 
 
-@leaf
+@routine
 def _next_capture(searcher, frame):
     """Next capture that does not lose material, or NO_MOVE; losing ones go to the front."""
     while frame.next < frame.end:
-        move = _take_best(searcher, frame)
+        rank = _take_best(searcher, frame)
+        move = rank & RANK_MOVE
         if move == frame.tt_move:
             continue
-        score = int64(load_i32(searcher.scores, frame.next - 1))
-        if see_at_least(searcher.position, move, -score // 18):
+        if see_at_least(searcher.position, move, -(rank >> RANK_SHIFT) // 18):
             return move
-        store_i32(searcher.moves, frame.bad_end, move)
+        store_i64(searcher.ranks, frame.bad_end, rank)
         frame.bad_end += 1
     return NO_MOVE
 
 
-@leaf
+@routine
 def _next_other(searcher, frame):
     """Next move by score that is not the table's, or NO_MOVE."""
     while frame.next < frame.end:
-        move = _take_best(searcher, frame)
+        move = _take_best(searcher, frame) & RANK_MOVE
         if move != frame.tt_move:
             return move
     return NO_MOVE
@@ -134,7 +131,7 @@ def _next_bad_capture(searcher, frame):
     if frame.next == frame.bad_end:
         return NO_MOVE
     frame.next += 1
-    return int64(load_i32(searcher.moves, frame.next - 1))
+    return load_i64(searcher.ranks, frame.next - 1) & RANK_MOVE
 
 
 @leaf
@@ -164,7 +161,7 @@ def _begin(searcher, frame):
         frame.tt_move = NO_MOVE
 
 
-@leaf
+@routine
 def next_move(searcher, histories, frame):
     """Next pseudo-legal move, or NO_MOVE after the last."""
     if frame.stage == STAGE_TABLE_MOVE:
@@ -172,7 +169,8 @@ def next_move(searcher, histories, frame):
         if frame.tt_move != NO_MOVE:
             return frame.tt_move
     if frame.stage == STAGE_CAPTURES:
-        _generate(searcher, frame, CAPTURES)
+        frame.next = frame.end
+        frame.end = generate_captures(searcher.position, searcher.moves, frame.end)
         _score_captures(searcher, histories, frame)
         frame.stage = STAGE_PICK_CAPTURES
     if frame.stage == STAGE_PICK_CAPTURES:
@@ -182,7 +180,8 @@ def next_move(searcher, histories, frame):
         frame.stage = STAGE_QUIETS
     if frame.stage == STAGE_QUIETS:
         if not frame.skip_quiets:
-            _generate(searcher, frame, QUIETS)
+            frame.next = frame.end
+            frame.end = generate_quiets(searcher.position, searcher.moves, frame.end)
             _score_quiets(searcher, histories, frame)
         frame.stage = STAGE_PICK_QUIETS
     if frame.stage == STAGE_PICK_QUIETS:
@@ -196,13 +195,14 @@ def next_move(searcher, histories, frame):
     if frame.stage == STAGE_BAD_CAPTURES:
         return _next_bad_capture(searcher, frame)
     if frame.stage == STAGE_EVASIONS:
-        _generate(searcher, frame, ALL)
+        frame.next = frame.end
+        frame.end = generate_all(searcher.position, searcher.moves, frame.end)
         _score_evasions(searcher, histories, frame)
         frame.stage = STAGE_PICK_EVASIONS
     return _next_other(searcher, frame)
 
 
-@leaf
+@routine
 def next_quiescence_move(searcher, histories, frame):
     """Next pseudo-legal capture, or evasion when in check; NO_MOVE after the last."""
     if frame.stage == STAGE_TABLE_MOVE:
@@ -210,7 +210,8 @@ def next_quiescence_move(searcher, histories, frame):
         if frame.tt_move != NO_MOVE:
             return frame.tt_move
     if frame.stage == STAGE_EVASIONS:
-        _generate(searcher, frame, ALL)
+        frame.next = frame.end
+        frame.end = generate_all(searcher.position, searcher.moves, frame.end)
         _score_evasions(searcher, histories, frame)
         frame.stage = STAGE_PICK_EVASIONS
     if frame.stage == STAGE_QUIESCENCE_TABLE_MOVE:
@@ -218,7 +219,8 @@ def next_quiescence_move(searcher, histories, frame):
         if frame.tt_move != NO_MOVE and searcher.position.board[frame.tt_move >> MOVE_SHIFT] != EMPTY:
             return frame.tt_move
     if frame.stage == STAGE_QUIESCENCE:
-        _generate(searcher, frame, CAPTURES)
+        frame.next = frame.end
+        frame.end = generate_captures(searcher.position, searcher.moves, frame.end)
         _score_captures(searcher, histories, frame)
         frame.stage = STAGE_PICK_QUIESCENCE
     return _next_other(searcher, frame)

@@ -2,7 +2,7 @@
 
 from numba import int64
 
-from games.jit import leaf
+from games.jit import leaf, routine
 from games.xiangqi.attacks import gives_check, is_legal, king_attacked
 from games.xiangqi.geometry import EMPTY, MOVE_SHIFT, NO_MOVE
 from games.xiangqi.movegen import has_legal_move
@@ -47,7 +47,7 @@ SEE_MARGIN = -106
 MAX_TRIED = 2  # moves after which only captures that give check, and captures in check, are searched
 
 
-@leaf
+@routine
 def q_enter(searcher):
     frame = top_frame(searcher)
     ply = searcher.ply
@@ -86,7 +86,7 @@ def q_enter(searcher):
     return Q_EVALUATE if frame.raw_eval == NO_VALUE else Q_EVALUATED
 
 
-@leaf
+@routine
 def q_evaluated(searcher):
     """Stand pat."""
     frame = top_frame(searcher)
@@ -101,7 +101,7 @@ def q_evaluated(searcher):
     frame.best_value = value
     if value >= frame.beta:
         if not frame.tt_hit:
-            store_node(searcher, frame, LOWER, 0)
+            store_node(searcher, frame, int64(LOWER), int64(0))
         return leave(searcher, frame, value)
     frame.alpha = max(frame.alpha, value)
     begin_quiescence(searcher, frame)
@@ -122,10 +122,10 @@ def _is_pruned(searcher, frame, move):
         if optimistic <= frame.alpha:
             frame.best_value = max(frame.best_value, optimistic)
             return True
-    return not see_at_least(position, move, SEE_MARGIN)
+    return not see_at_least(position, move, int64(SEE_MARGIN))
 
 
-@leaf
+@routine
 def q_next_move(searcher, histories):
     frame = top_frame(searcher)
     in_check = frame.in_check != 0
@@ -140,10 +140,10 @@ def q_next_move(searcher, histories):
             continue
         play(searcher, frame, move)
         frame.return_phase = Q_CHILD_RETURNED
-        return descend(searcher, frame, -frame.beta, -frame.alpha, 0, 0)
+        return descend(searcher, frame, -frame.beta, -frame.alpha, int64(0), int64(0))
 
 
-@leaf
+@routine
 def q_child_returned(searcher):
     frame = top_frame(searcher)
     value = -searcher.value
@@ -155,17 +155,17 @@ def q_child_returned(searcher):
             if frame.is_pv:
                 extend_pv(searcher, frame.move)
             if value >= frame.beta:
-                store_node(searcher, frame, LOWER, 0)
+                store_node(searcher, frame, int64(LOWER), int64(0))
                 return leave(searcher, frame, value)
             frame.alpha = value
     return Q_NEXT_MOVE
 
 
-@leaf
+@routine
 def _finish(searcher, frame):
     if frame.move_count == 0:
         # No evasion is mate. No capture may still be stalemate, which loses as well.
-        if frame.in_check or not has_legal_move(searcher.position, False, searcher.moves, frame.begin):
+        if frame.in_check or not has_legal_move(searcher.position, frame.in_check != 0, searcher.moves, frame.begin):
             return leave(searcher, frame, mated_in(searcher.ply))
-    store_node(searcher, frame, UPPER, 0)
+    store_node(searcher, frame, int64(UPPER), int64(0))
     return leave(searcher, frame, frame.best_value)

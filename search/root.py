@@ -6,7 +6,7 @@ narrow window around its average score, which is widened until the score lies in
 
 from numba import int64
 
-from games.jit import leaf
+from games.jit import routine
 from games.xiangqi.attacks import king_attacked
 from games.xiangqi.geometry import NO_MOVE
 from search.history import note_searched, reward_best
@@ -29,7 +29,7 @@ from search.transposition import EXACT, LOWER, UPPER
 FIRST_WINDOW = 10
 
 
-@leaf
+@routine
 def root_iteration(searcher):
     """Begin the next iteration."""
     if searcher.depth >= searcher.max_depth:
@@ -42,7 +42,7 @@ def root_iteration(searcher):
     return ROOT_LINE
 
 
-@leaf
+@routine
 def root_line(searcher):
     """Begin the next line: choose its first window."""
     frame = searcher.frames[0]
@@ -59,7 +59,7 @@ def root_line(searcher):
     return ROOT_WINDOW
 
 
-@leaf
+@routine
 def root_window(searcher):
     """Begin a search of all moves of the line in the present window."""
     frame = searcher.frames[0]
@@ -96,7 +96,7 @@ def root_window(searcher):
     return ROOT_NEXT_MOVE
 
 
-@leaf
+@routine
 def root_next_move(searcher):
     if searcher.root_next == searcher.root_count:
         return ROOT_FINISHED
@@ -110,7 +110,7 @@ def root_next_move(searcher):
     return SEARCH_MOVE
 
 
-@leaf
+@routine
 def _note_score(searcher, root_move, value):
     """Record a score and the line that leads to it."""
     root_move.score = value
@@ -126,7 +126,7 @@ def _note_score(searcher, root_move, value):
     root_move.pv_length = length + 1
 
 
-@leaf
+@routine
 def root_child_returned(searcher):
     frame = searcher.frames[0]
     value = -searcher.value
@@ -154,7 +154,7 @@ def root_child_returned(searcher):
     return ROOT_NEXT_MOVE
 
 
-@leaf
+@routine
 def _sort(searcher, first, end):
     """Stable insertion sort of root_order[first:end], best score first."""
     order = searcher.root_order
@@ -168,7 +168,7 @@ def _sort(searcher, first, end):
         order[j] = index
 
 
-@leaf
+@routine
 def root_finished(searcher, histories):
     """Widen the window if the score lies outside; otherwise the line is done, and after the last the iteration."""
     frame = searcher.frames[0]
@@ -193,5 +193,5 @@ def root_finished(searcher, histories):
     if bound != EXACT:
         return ROOT_WINDOW
     searcher.pv_index += 1
-    _sort(searcher, 0, searcher.pv_index)
+    _sort(searcher, int64(0), searcher.pv_index)
     return ROOT_LINE if searcher.pv_index < min(searcher.multi_pv, searcher.root_count) else ITERATION_DONE

@@ -8,7 +8,7 @@ the cannons; knights and elephants behind a leg or eye that is gone take part as
 import numpy as np
 from numba import int64
 
-from games.jit import leaf
+from games.jit import leaf, routine
 from games.xiangqi.attacks import FIRST_CANNON, FIRST_KNIGHT, FIRST_PAWN, FIRST_ROOK, is_cannon, is_pawn, is_rook
 from games.xiangqi.geometry import (
     ADVISOR,
@@ -34,17 +34,15 @@ from games.xiangqi.geometry import (
     WHITE,
 )
 from games.xiangqi.tables import (
-    ADVISOR_LEAPS,
-    BISHOP_LEAPS,
+    ADVISOR_LEAPS_BIT,
+    BISHOP_LEAPS_BIT,
     FILE_LINES,
     FILE_OCCUPANCIES,
-    KING_LEAPS,
+    KING_LEAPS_BIT,
     KNIGHT_LEG_TOWARDS,
-    LEAP_BLOCKERS,
-    LEAP_TARGETS,
     RANK_LINES,
     RANK_OCCUPANCIES,
-    SHORT_ROW,
+    SHORT_LEAPS,
 )
 
 # Values of the pieces in internal units.
@@ -63,32 +61,32 @@ def _is_gone(gone, piece):
 
 
 @leaf
-def _steps_back(position, target, row, first, last, gone):
-    """A piece among identities first ... last - 1 that steps to target; king and advisor steps are symmetric."""
-    for piece in range(first, last):
-        square = int64(position.square_of[piece])
-        if square != NO_SQUARE and not _is_gone(gone, piece):
-            for i in range(row, row + SHORT_ROW):
-                if int64(LEAP_TARGETS[i]) == square:
-                    return piece
-    return _NONE
-
-
-@leaf
 def _is_open(position, square, gone):
     piece = int64(position.board[square])
     return piece == EMPTY or _is_gone(gone, piece)
 
 
 @leaf
-def _bishop_attacker(position, target, own, gone):
-    row = BISHOP_LEAPS + target * SHORT_ROW
+def _leaps_to(position, piece, target, bit, gone):
+    """Whether a king, advisor or bishop that is still there stands a step or jump from target."""
+    square = int64(position.square_of[piece])
+    return (
+        square != NO_SQUARE
+        and int64(SHORT_LEAPS[target * SQUARES + square]) & bit != 0
+        and not _is_gone(gone, piece)
+        and (bit != BISHOP_LEAPS_BIT or _is_open(position, (target + square) >> 1, gone))
+    )
+
+
+@leaf
+def _defender_attacker(position, target, own, gone):
+    """An elephant or advisor that attacks target, or _NONE."""
     for piece in range(own + _FIRST_BISHOP, own + FIRST_KNIGHT):
-        square = int64(position.square_of[piece])
-        if square != NO_SQUARE and not _is_gone(gone, piece):
-            for i in range(row, row + SHORT_ROW):
-                if int64(LEAP_TARGETS[i]) == square and _is_open(position, int64(LEAP_BLOCKERS[i]), gone):
-                    return piece
+        if _leaps_to(position, piece, target, int64(BISHOP_LEAPS_BIT), gone):
+            return piece
+    for piece in range(own + _FIRST_ADVISOR, own + _FIRST_BISHOP):
+        if _leaps_to(position, piece, target, int64(ADVISOR_LEAPS_BIT), gone):
+            return piece
     return _NONE
 
 
@@ -103,7 +101,7 @@ def _knight_attacker(position, target, own, gone):
     return _NONE
 
 
-@leaf
+@routine
 def _least_attacker(position, target, side, rank_word, file_word, gone):
     """Identity of the least valuable piece of `side` that attacks target, or _NONE."""
     board = position.board
@@ -132,14 +130,10 @@ def _least_attacker(position, target, side, rank_word, file_word, gone):
             return own + left
         if is_pawn(right) and right_square == target + 1:
             return own + right
-    piece = _bishop_attacker(position, target, own, gone)
-    if piece != _NONE:
-        return piece
-    piece = _steps_back(
-        position, target, ADVISOR_LEAPS + target * SHORT_ROW, own + _FIRST_ADVISOR, own + _FIRST_BISHOP, gone
-    )
-    if piece != _NONE:
-        return piece
+    if (rank < 5) == (side == WHITE):
+        piece = _defender_attacker(position, target, own, gone)
+        if piece != _NONE:
+            return piece
     piece = _knight_attacker(position, target, own, gone)
     if piece != _NONE:
         return piece
@@ -154,7 +148,9 @@ def _least_attacker(position, target, side, rank_word, file_word, gone):
         return own + down
     if is_rook(up):
         return own + up
-    return _steps_back(position, target, KING_LEAPS + target * SHORT_ROW, own, own + 1, gone)
+    if _leaps_to(position, own, target, int64(KING_LEAPS_BIT), gone):
+        return own
+    return _NONE
 
 
 @leaf
@@ -177,7 +173,7 @@ def _cannon_attacker(position, target, own, along_rank, along_file):
     return _NONE
 
 
-@leaf
+@routine
 def see_at_least(position, move, threshold):
     """Whether the exchange that `move`, a pseudo-legal one, starts on its target is worth `threshold` or more."""
     origin = move & SQUARE_MASK

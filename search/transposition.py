@@ -12,12 +12,11 @@ Data zero is an empty entry.
 """
 
 import ctypes
-import mmap
 
 import numpy as np
 
-from games.jit import kernel, leaf
-from games.memory import address_of, load_i64, prefetch, store_i64
+from games.jit import kernel, leaf, routine
+from games.memory import address_of, aligned_zeros, load_i64, prefetch, store_i64
 from nnue_jax.value import MAX_PLY
 from search.layout import MATE_IN_MAX_PLY, NO_VALUE
 
@@ -132,7 +131,7 @@ def _worth(data, generation):
     return depth_of(data) - AGE_PENALTY * age
 
 
-@leaf
+@routine
 def store(entries, buckets, generation, key, move, bound, depth, value, raw_eval, is_pv):
     """Write an entry; `value` as `to_table` returns it.
 
@@ -188,13 +187,10 @@ class TranspositionTable:
         if not 1 <= hash_mib <= MAX_HASH_MIB:
             raise HashTableError(f"The hash size is {hash_mib} MiB; expected 1 to {MAX_HASH_MIB}.")
         try:
-            self._memory = mmap.mmap(-1, hash_mib * MIB)
-        except (OSError, ValueError, OverflowError) as error:
+            self.words = aligned_zeros(hash_mib * MIB // 8, np.int64)
+        except (OSError, ValueError, OverflowError, MemoryError) as error:
             raise HashTableError(f"A hash table of {hash_mib} MiB cannot be allocated ({error}).") from error
-        if hasattr(mmap, "MADV_HUGEPAGE"):
-            self._memory.madvise(mmap.MADV_HUGEPAGE)
         self.hash_mib = hash_mib
-        self.words = np.frombuffer(self._memory, np.int64)
         self.buckets = self.words.size // BUCKET_WORDS
         self.generation = 0
 

@@ -7,7 +7,7 @@ the new end. A side has at most MAX_MOVES pseudo-legal moves.
 import numpy as np
 from numba import int64
 
-from games.jit import kernel, leaf
+from games.jit import kernel, leaf, routine
 from games.memory import address_of, load_i32, store_i32
 from games.xiangqi.attacks import file_line, is_legal, king_attacked, rank_line
 from games.xiangqi.geometry import (
@@ -134,28 +134,28 @@ def _generate_slides(position, origin, is_cannon, own, which, moves, count):
 
 
 @leaf
-def generate(position, which, moves, count):
+def _generate(position, which, moves, count):
     """Append the pseudo-legal moves of the side to move; `which` is ALL, CAPTURES or QUIETS."""
     own = position.side * PIECES_PER_SIDE
     square_of = position.square_of
     square = int64(square_of[own])
     row = KING_LEAPS + square * SHORT_ROW
-    count = _generate_steps(position, square, row, SHORT_ROW, own, which, moves, count)
+    count = _generate_steps(position, square, row, int64(SHORT_ROW), own, which, moves, count)
     for piece in range(own + _FIRST_ADVISOR, own + _FIRST_BISHOP):
         square = int64(square_of[piece])
         if square != NO_SQUARE:
             row = ADVISOR_LEAPS + square * SHORT_ROW
-            count = _generate_steps(position, square, row, SHORT_ROW, own, which, moves, count)
+            count = _generate_steps(position, square, row, int64(SHORT_ROW), own, which, moves, count)
     for piece in range(own + _FIRST_BISHOP, own + _FIRST_KNIGHT):
         square = int64(square_of[piece])
         if square != NO_SQUARE:
             row = BISHOP_LEAPS + square * SHORT_ROW
-            count = _generate_jumps(position, square, row, SHORT_ROW, own, which, moves, count)
+            count = _generate_jumps(position, square, row, int64(SHORT_ROW), own, which, moves, count)
     for piece in range(own + _FIRST_KNIGHT, own + _FIRST_ROOK):
         square = int64(square_of[piece])
         if square != NO_SQUARE:
             row = KNIGHT_LEAPS + square * KNIGHT_ROW
-            count = _generate_jumps(position, square, row, KNIGHT_ROW, own, which, moves, count)
+            count = _generate_jumps(position, square, row, int64(KNIGHT_ROW), own, which, moves, count)
     for piece in range(own + _FIRST_ROOK, own + _FIRST_PAWN):
         square = int64(square_of[piece])
         if square != NO_SQUARE:
@@ -165,8 +165,25 @@ def generate(position, which, moves, count):
         square = int64(square_of[piece])
         if square != NO_SQUARE:
             row = PAWN_LEAPS + position.side * PAWN_LEAPS_OF_SIDE + square * PAWN_ROW
-            count = _generate_steps(position, square, row, PAWN_ROW, own, which, moves, count)
+            count = _generate_steps(position, square, row, int64(PAWN_ROW), own, which, moves, count)
     return count
+
+
+@routine
+def generate_all(position, moves, count):
+    """Append all pseudo-legal moves of the side to move."""
+    return _generate(position, int64(ALL), moves, count)
+
+
+@routine
+def generate_captures(position, moves, count):
+    return _generate(position, int64(CAPTURES), moves, count)
+
+
+@routine
+def generate_quiets(position, moves, count):
+    """Append the pseudo-legal moves that capture nothing."""
+    return _generate(position, int64(QUIETS), moves, count)
 
 
 @leaf
@@ -203,7 +220,7 @@ def _slides_to(position, is_cannon, origin, target):
     return coordinate == (line & 15) or coordinate == ((line >> 4) & 15)
 
 
-@leaf
+@routine
 def is_pseudo_legal(position, move):
     """Whether any word whatever, such as a move from a hash table, is a pseudo-legal move here."""
     origin = move & SQUARE_MASK
@@ -220,22 +237,22 @@ def is_pseudo_legal(position, move):
     if kind == ROOK or kind == CANNON:
         return _slides_to(position, kind == CANNON, origin, target)
     if kind == KNIGHT:
-        return _jumps_to(position, KNIGHT_LEAPS + origin * KNIGHT_ROW, KNIGHT_ROW, target)
+        return _jumps_to(position, KNIGHT_LEAPS + origin * KNIGHT_ROW, int64(KNIGHT_ROW), target)
     if kind == PAWN:
         row = PAWN_LEAPS + position.side * PAWN_LEAPS_OF_SIDE + origin * PAWN_ROW
-        return _steps_to(row, PAWN_ROW, target)
+        return _steps_to(row, int64(PAWN_ROW), target)
     if kind == BISHOP:
-        return _jumps_to(position, BISHOP_LEAPS + origin * SHORT_ROW, SHORT_ROW, target)
+        return _jumps_to(position, BISHOP_LEAPS + origin * SHORT_ROW, int64(SHORT_ROW), target)
     if kind == ADVISOR:
-        return _steps_to(ADVISOR_LEAPS + origin * SHORT_ROW, SHORT_ROW, target)
-    return _steps_to(KING_LEAPS + origin * SHORT_ROW, SHORT_ROW, target)
+        return _steps_to(ADVISOR_LEAPS + origin * SHORT_ROW, int64(SHORT_ROW), target)
+    return _steps_to(KING_LEAPS + origin * SHORT_ROW, int64(SHORT_ROW), target)
 
 
 @leaf
 def generate_legal(position, moves, count):
     """Append the legal moves of the side to move."""
     in_check = king_attacked(position, position.side)
-    end = generate(position, ALL, moves, count)
+    end = generate_all(position, moves, count)
     for i in range(count, end):
         move = int64(load_i32(moves, i))
         if is_legal(position, move, in_check):
@@ -244,10 +261,10 @@ def generate_legal(position, moves, count):
     return count
 
 
-@leaf
+@routine
 def has_legal_move(position, in_check, moves, count):
     """Whether the side to move can move at all; moves[count:] is scratch."""
-    end = generate(position, ALL, moves, count)
+    end = generate_all(position, moves, count)
     for i in range(count, end):
         if is_legal(position, int64(load_i32(moves, i)), in_check):
             return True
@@ -256,7 +273,7 @@ def has_legal_move(position, in_check, moves, count):
 
 @leaf
 def _count_legal(position, moves, count):
-    end = generate(position, ALL, moves, count)
+    end = generate_all(position, moves, count)
     in_check = king_attacked(position, position.side)
     legal = 0
     for i in range(count, end):
@@ -272,11 +289,11 @@ def perft_kernel(position, depth, moves, captured, next_index, end_index):
     Scratch: `moves` with room for depth * MAX_MOVES; captured, next_index, end_index [depth] int64.
     """
     if depth == 1:
-        return _count_legal(position, moves, 0)
+        return _count_legal(position, moves, int64(0))
     total = 0
     ply = 0
     next_index[0] = 0
-    end_index[0] = generate(position, ALL, moves, 0)
+    end_index[0] = generate_all(position, moves, int64(0))
     while ply >= 0:
         if next_index[ply] == end_index[ply]:
             ply -= 1
@@ -295,14 +312,14 @@ def perft_kernel(position, depth, moves, captured, next_index, end_index):
         else:
             ply += 1
             next_index[ply] = end_index[ply - 1]
-            end_index[ply] = generate(position, ALL, moves, end_index[ply - 1])
+            end_index[ply] = generate_all(position, moves, end_index[ply - 1])
     return total
 
 
 @kernel
 def legal_moves_kernel(position, moves):
     """Write the legal moves; returns their number."""
-    return generate_legal(position, moves, 0)
+    return generate_legal(position, moves, int64(0))
 
 
 @kernel

@@ -18,15 +18,18 @@ from numba import int64
 
 from games.jit import leaf
 from games.xiangqi.geometry import (
+    CANNON,
     EMPTY,
     FILE_OF,
     FILES,
     KINDS,
+    KNIGHT,
     MOVE_SHIFT,
     NO_SQUARE,
     PIECES,
     RANK_OF,
     RANKS,
+    ROOK,
     SQUARE_MASK,
     SQUARES,
 )
@@ -69,6 +72,17 @@ def set_up(pieces: dict[int, int], side: int) -> np.ndarray:
 def piece_count(position, side, kind):
     """Number of pieces of one side and kind."""
     return (position.material >> (MATERIAL_BITS * (side * KINDS + kind))) & ((1 << MATERIAL_BITS) - 1)
+
+
+@leaf
+def rook_count(position, side):
+    return piece_count(position, side, int64(ROOK))
+
+
+@leaf
+def minor_count(position, side):
+    """Number of knights and cannons of one side."""
+    return piece_count(position, side, int64(KNIGHT)) + piece_count(position, side, int64(CANNON))
 
 
 @leaf

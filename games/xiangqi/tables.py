@@ -161,6 +161,16 @@ KING_SENSITIVE = np.zeros((SQUARES, SQUARES), np.uint8)
 for _square in range(SQUARES):
     for _target, _leg in _knight_jumps(_square):
         KNIGHT_LEG_TOWARDS[_target, _square] = _leg
+# [90 * 90] uint8, target * 90 + square: which of king, advisor and bishop on `square` steps or jumps to `target`. The
+# bishop's eye is the square halfway, (target + square) / 2.
+SHORT_LEAPS = np.zeros((SQUARES, SQUARES), np.uint8)
+KING_LEAPS_BIT, ADVISOR_LEAPS_BIT, BISHOP_LEAPS_BIT = 1, 2, 4
+for _square in range(SQUARES):
+    SHORT_LEAPS[_palace_steps(_square, _ORTHOGONAL), _square] |= KING_LEAPS_BIT
+    SHORT_LEAPS[_palace_steps(_square, _DIAGONAL), _square] |= ADVISOR_LEAPS_BIT
+    SHORT_LEAPS[[target for target, _ in _bishop_jumps(_square)], _square] |= BISHOP_LEAPS_BIT
+SHORT_LEAPS = SHORT_LEAPS.ravel()
+
 _file_distance = np.abs(FILE_OF[:, None].astype(int) - FILE_OF)
 _rank_distance = np.abs(RANK_OF[:, None].astype(int) - RANK_OF)
 KING_SENSITIVE[(_file_distance == 0) | (_rank_distance == 0)] = 1
