@@ -75,7 +75,8 @@ FRAME_FIELDS = (
 )
 
 FRAME = np.dtype(
-    [(name, "i8") for name in FRAME_FIELDS] + [("quiets", "u2", (NOTED_QUIETS,)), ("captures", "u2", (NOTED_CAPTURES,))],
+    [(name, "i8") for name in FRAME_FIELDS]
+    + [("quiets", "u2", (NOTED_QUIETS,)), ("captures", "u2", (NOTED_CAPTURES,))],
     align=True,
 )
 

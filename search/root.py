@@ -112,8 +112,10 @@ def root_next_move(searcher):
 
 @routine
 def _note_score(searcher, root_move, value):
-    """Record a score and the line that leads to it."""
+    """Record a score and, unless the move failed low, the line that leads to it."""
     root_move.score = value
+    if value <= searcher.frames[0].alpha:
+        return
     root_move.selective_depth = searcher.selective_depth
     if root_move.average_score == NO_VALUE:
         root_move.average_score = value

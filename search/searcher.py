@@ -53,9 +53,7 @@ class Searcher:
         self._table = table
         table.attach(self.record)
 
-    def set_up(
-        self, game: Game, root_moves: Sequence[int], max_depth: int, node_limit: int, multi_pv: int
-    ) -> None:
+    def set_up(self, game: Game, root_moves: Sequence[int], max_depth: int, node_limit: int, multi_pv: int) -> None:
         """Make `game`'s position the root, with at least one move to choose from, and get ready to search."""
         record = self.record
         record["position"] = game.position[0]

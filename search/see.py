@@ -215,4 +215,3 @@ def see_at_least(position, move, threshold):
             if balance < int64(wins):
                 break
     return wins
-

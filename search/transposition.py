@@ -176,6 +176,12 @@ def hashfull_kernel(entries, buckets, generation):
     return used * 1000 // (sample * ENTRIES_PER_BUCKET)
 
 
+@kernel
+def table_move_kernel(entries, buckets, key):
+    """Best move noted for a position, or NO_MOVE."""
+    return move_of(probe(entries, buckets, key))
+
+
 class HashTableError(ValueError):
     """A table size that cannot be had; the message is a sentence."""
 
@@ -205,6 +211,10 @@ class TranspositionTable:
     def hashfull(self) -> int:
         """Entries per thousand written in the present generation."""
         return int(hashfull_kernel(address_of(self.words), self.buckets, self.generation))
+
+    def move_at(self, key: int) -> int:
+        """Best move noted for the position with this key, or NO_MOVE; it may be illegal."""
+        return int(table_move_kernel(address_of(self.words), self.buckets, key))
 
     def attach(self, searcher) -> None:
         """Make a SEARCHER record use this table."""

@@ -30,7 +30,7 @@ from games.xiangqi.geometry import (
     SQUARE_MASK,
     SQUARES,
 )
-from games.xiangqi.position import make_move, unmake_move
+from games.xiangqi.position import make_move, pass_move, unmake_move
 from games.xiangqi.tables import (
     ADVISOR_LEAPS,
     BISHOP_LEAPS,
@@ -328,6 +328,15 @@ def in_check_kernel(position):
 
 
 @kernel
+def enemy_captures_kernel(position, moves):
+    """Write the captures that the other side would have if it were to move; returns their number."""
+    pass_move(position)
+    count = generate_captures(position, moves, int64(0))
+    pass_move(position)
+    return count
+
+
+@kernel
 def opponent_in_check_kernel(position):
     """Whether the side to move could capture the other king."""
     return king_attacked(position, 1 - position.side)
@@ -354,3 +363,11 @@ def legal_moves(position: np.ndarray) -> list[int]:
     moves = np.zeros(MAX_MOVES, np.int32)
     count = legal_moves_kernel(position[0], address_of(moves))
     return moves[:count].tolist()
+
+
+def checkers(position: np.ndarray) -> list[int]:
+    """Squares, ascending, of the pieces that give check to the side to move of a POSITION array [1]."""
+    moves = np.zeros(MAX_MOVES, np.int32)
+    count = enemy_captures_kernel(position[0], address_of(moves))
+    king = position["square_of"][0, PIECES_PER_SIDE * position["side"][0]]
+    return sorted(move & SQUARE_MASK for move in moves[:count].tolist() if move >> MOVE_SHIFT == king)

@@ -1,0 +1,83 @@
+"""What callers say to a search and hear from it: limits, scores, reports, results."""
+
+from dataclasses import dataclass
+
+from nnue_jax.value import centipawns
+from search.layout import MATE, MATE_IN_MAX_PLY, MAX_DEPTH
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When to stop; the first limit that is reached counts. Without any the search runs to MAX_DEPTH.
+
+    Times are in milliseconds, for (White, Black). infinite holds the result back until `stop`.
+    root_moves restricts the root to these moves (UCI text); None allows all.
+    """
+
+    depth: int | None = None
+    nodes: int | None = None
+    movetime_ms: int | None = None
+    time_ms: tuple[int, int] | None = None
+    increment_ms: tuple[int, int] = (0, 0)
+    movestogo: int | None = None
+    infinite: bool = False
+    root_moves: tuple[str, ...] | None = None
+
+    @property
+    def max_depth(self) -> int:
+        return MAX_DEPTH if self.depth is None else max(1, min(self.depth, MAX_DEPTH))
+
+
+@dataclass(frozen=True)
+class Score:
+    """A value in internal units from the side to move's view, at a root with the given material count."""
+
+    value: int
+    material: int
+
+    @property
+    def is_mate(self) -> bool:
+        return abs(self.value) >= MATE_IN_MAX_PLY
+
+    @property
+    def mate_plies(self) -> int:
+        """Plies to the mate; negative when the side to move is mated."""
+        distance = MATE - abs(self.value)
+        return distance if self.value > 0 else -distance
+
+    @property
+    def mate_moves(self) -> int:
+        """Moves to the mate, as UCI counts them."""
+        plies = self.mate_plies
+        return (plies + 1) // 2 if plies > 0 else -(-plies // 2)
+
+    @property
+    def score_cp(self) -> int:
+        return centipawns(self.value, self.material)
+
+
+@dataclass(frozen=True)
+class Report:
+    """One line of an iteration. `pv` is in UCI text, and starts with the move the line is about."""
+
+    depth: int
+    selective_depth: int
+    line: int  # from 1, the best
+    score: Score
+    nodes: int
+    time_ms: int
+    hashfull: int
+    pv: tuple[str, ...]
+
+    @property
+    def nps(self) -> int:
+        return 1000 * self.nodes // max(1, self.time_ms)
+
+
+@dataclass(frozen=True)
+class Result:
+    """Outcome of a search. best_move is None if the side to move has no legal move."""
+
+    best_move: str | None
+    ponder_move: str | None
+    report: Report

@@ -1,0 +1,25 @@
+"""Standard output, one whole line at a time."""
+
+import sys
+import threading
+
+_lock = threading.Lock()
+
+
+def write(*lines: str) -> None:
+    """Print lines together, and flush them."""
+    with _lock:
+        sys.stdout.write("".join(f"{line}\n" for line in lines))
+        sys.stdout.flush()
+
+
+def info(text: str) -> None:
+    """Tell the user something that is not part of the protocol."""
+    write(f"info string {text}")
+
+
+def error_line(text: str) -> None:
+    """Print to standard error, where bench reports."""
+    with _lock:
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()

@@ -1,0 +1,49 @@
+"""From the engine's values to lines of text."""
+
+import numpy as np
+
+from games.xiangqi.fen import piece_letter
+from games.xiangqi.game import Game
+from games.xiangqi.geometry import EMPTY, FILE_LETTERS, FILES, RANKS, square_name
+from games.xiangqi.movegen import checkers
+from search.limits import Report, Result, Score
+
+_RULE = "+---" * FILES + "+"
+
+
+def score_text(score: Score) -> str:
+    return f"mate {score.mate_moves}" if score.is_mate else f"cp {score.score_cp}"
+
+
+def report_line(report: Report) -> str:
+    """An info line, with its fields in the reference's order."""
+    if report.depth == 0:
+        return f"info depth 0 score {score_text(report.score)}"
+    return (
+        f"info depth {report.depth} seldepth {report.selective_depth} multipv {report.line} "
+        f"score {score_text(report.score)} nodes {report.nodes} nps {report.nps} hashfull {report.hashfull} "
+        f"tbhits 0 time {report.time_ms} pv {' '.join(report.pv)}"
+    )
+
+
+def result_line(result: Result) -> str:
+    if result.best_move is None:
+        return "bestmove (none)"
+    ponder = f" ponder {result.ponder_move}" if result.ponder_move else ""
+    return f"bestmove {result.best_move}{ponder}"
+
+
+def board_lines(game: Game) -> list[str]:
+    """The position as `d` shows it."""
+    board = np.flip(game.position["board"][0].reshape(RANKS, FILES), axis=0)
+    lines = ["", f" {_RULE}"]
+    for rank, row in zip(reversed(range(RANKS)), board.tolist(), strict=True):
+        cells = " | ".join(" " if piece == EMPTY else piece_letter(piece) for piece in row)
+        lines += [f" | {cells} | {rank}", f" {_RULE}"]
+    lines += ["   " + "   ".join(FILE_LETTERS), ""]
+    lines += [
+        f"Fen: {game.fen()}",
+        f"Key: {game.key % 2**64:016X}",
+        "Checkers: " + "".join(f"{square_name(square)} " for square in checkers(game.position)),
+    ]
+    return lines
