@@ -51,12 +51,15 @@ class _Worker:
     def record(self):
         return self.searcher.record
 
-    def lines(self) -> list[np.ndarray]:
-        """ROOT_MOVE records, best first, of the iteration that is complete or under way."""
+    def best_lines(self, count: int) -> list[np.ndarray]:
+        """ROOT_MOVE records of the best lines of the iteration that is complete or was cut short."""
         record = self.record
-        roots = [record["root_moves"][i] for i in record["root_order"][: record["root_count"]]]
-        first = int(record["pv_index"])
-        return roots[:first] + sorted(roots[first:], key=lambda root: -int(root["score"]))
+        roots = record["root_moves"]
+        order = record["root_order"][: record["root_count"]]
+        done = int(record["pv_index"])
+        # What the running line has found so far is not sorted yet.
+        unsorted = order[done:][np.argsort(-roots["score"][order[done:]], kind="stable")]
+        return [roots[i] for i in (*order[:done], *unsorted)[:count]]
 
 
 class Engine:
@@ -252,7 +255,7 @@ class Search:
     def _summarize(self, worker: _Worker) -> tuple[list[Report], IterationSummary]:
         """Reports and summary of the iteration that has just been completed."""
         engine = self._engine
-        lines = worker.lines()[: max(1, min(engine.multi_pv, len(self._root_moves)))]
+        lines = worker.best_lines(engine.multi_pv)
         reports = [self._report(worker, root, i + 1) for i, root in enumerate(lines)]
         changes = 0
         for other in engine._workers:
@@ -343,7 +346,7 @@ class Search:
         if self._failure is not None:
             raise self._failure
         worker = self._vote()
-        root = worker.lines()[0]
+        root = worker.best_lines(1)[0]
         report = self._report(worker, root, 1)
         shown = self._last_report
         if shown is not None and shown.pv[0] == report.pv[0]:
@@ -359,7 +362,7 @@ class Search:
         workers = [worker for worker in self._engine._workers if worker.completed_depth > 0]
         if not workers or self._limits.depth is not None or len(workers) == 1 or self._engine.multi_pv > 1:
             return self._engine._workers[0]
-        best_lines = {id(worker): worker.lines()[0] for worker in workers}
+        best_lines = {id(worker): worker.best_lines(1)[0] for worker in workers}
         worst = min(int(root["score"]) for root in best_lines.values())
         votes: dict[int, int] = {}
         for worker in workers:

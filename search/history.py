@@ -4,7 +4,7 @@ Every entry moves toward a bonus or malus b by h += b - h * |b| / limit, so it s
 """
 
 import numpy as np
-from numba import int64
+from numba import int64, uint64
 
 from games.jit import leaf, routine
 from games.xiangqi.geometry import EMPTY, KIND_OF, KINDS, MOVE_SHIFT, PIECES, PIECES_PER_SIDE, SQUARE_MASK, SQUARES
@@ -38,13 +38,31 @@ def capture_index(position, move):
 
 
 @leaf
-def continuation_score(histories, frame, place):
-    """Sum over the moves one, two and four plies before."""
+def continuation_context(frame):
+    """Where the slices for the moves one, two and four plies before begin; the same for all moves of a node."""
+    return (
+        frame.continuation_1 * CONTINUATIONS,
+        frame.continuation_2 * CONTINUATIONS,
+        frame.continuation_4 * CONTINUATIONS,
+    )
+
+
+@leaf
+def continuation_score(histories, context, place):
     table = histories.continuation
     return (
-        int64(table[frame.continuation_1 * CONTINUATIONS + place])
-        + int64(table[frame.continuation_2 * CONTINUATIONS + place])
-        + int64(table[frame.continuation_4 * CONTINUATIONS + place]) // 2
+        int64(table[uint64(context[0] + place)])
+        + int64(table[uint64(context[1] + place)])
+        + int64(table[uint64(context[2] + place)]) // 2
+    )
+
+
+@leaf
+def quiet_score(position, histories, context, move):
+    """Score by which quiet moves are ordered and reduced."""
+    piece = int64(position.board[uint64(move & SQUARE_MASK)])
+    return 2 * int64(histories.butterfly[uint64(butterfly_index(position.side, move))]) + continuation_score(
+        histories, context, continuation_index(piece, move)
     )
 
 

@@ -135,7 +135,7 @@ SEARCHER = np.dtype(
         ("keys", "i8", (HISTORY_LENGTH + MAX_PLY + 2,)),
         # buffers
         ("moves", "i8"),  # address of i32 [STACK_HEIGHT * MAX_MOVES]
-        ("ranks", "i8"),  # address of i64, beside the moves: see `picker`
+        ("ranks", "i8"),  # address of i32, beside the moves: see `picker`
         ("pv_length", "i8", (MAX_PLY + 2,)),
         ("pv", "u2", (MAX_PLY + 2, MAX_PLY + 2)),
         ("frames", FRAME, (STACK_HEIGHT,)),

@@ -10,7 +10,7 @@ import numpy as np
 from numba import int64
 
 from games.jit import leaf, routine
-from games.xiangqi.attacks import gives_check, is_legal, king_attacked
+from games.xiangqi.attacks import gives_check, is_legal
 from games.xiangqi.geometry import EMPTY, MOVE_SHIFT, NO_MOVE, SQUARE_MASK
 from games.xiangqi.movegen import MAX_MOVES
 from games.xiangqi.position import pass_move
@@ -18,9 +18,11 @@ from nnue_jax.value import damp
 from search.history import (
     butterfly_index,
     capture_index,
+    continuation_context,
     continuation_index,
     continuation_score,
     note_searched,
+    quiet_score,
     reward_best,
 )
 from search.layout import INFINITE, MATE_IN_MAX_PLY, MAX_PLY, NO_VALUE
@@ -107,7 +109,6 @@ def enter(searcher):
     frame.first_alpha = frame.alpha
     if _look_up(searcher, frame):
         return leave(searcher, frame, frame.tt_value)
-    frame.in_check = int64(king_attacked(searcher.position, searcher.position.side))
     if frame.in_check:
         frame.static_eval = frame.eval_2
         frame.evaluation = frame.eval_2
@@ -259,7 +260,7 @@ def _is_pruned(searcher, histories, frame, move):
                 return True
         return not see_at_least(position, move, -200 * depth)
     piece = int64(position.board[move & SQUARE_MASK])
-    history = continuation_score(histories, frame, continuation_index(piece, move))
+    history = continuation_score(histories, continuation_context(frame), continuation_index(piece, move))
     if history < -4500 * depth:
         return True
     history += 2 * int64(histories.butterfly[butterfly_index(position.side, move)])
@@ -390,10 +391,7 @@ def _reduction(searcher, histories, frame, move):
     else:
         if frame.tt_move != NO_MOVE and position.board[frame.tt_move >> MOVE_SHIFT] != EMPTY:
             reduction += 900
-        piece = int64(position.board[move & SQUARE_MASK])
-        history = 2 * int64(histories.butterfly[butterfly_index(position.side, move)]) + continuation_score(
-            histories, frame, continuation_index(piece, move)
-        )
+        history = quiet_score(position, histories, continuation_context(frame), move)
     return reduction - history * 946 // 8192
 
 

@@ -9,10 +9,10 @@ from numba import int64
 
 from games.jit import leaf, routine
 from games.memory import load_i64, load_i64_acquire, store_i64
-from games.xiangqi.attacks import king_attacked
+from games.xiangqi.attacks import gave_check
 from games.xiangqi.geometry import EMPTY, NO_MOVE, SQUARE_MASK
 from games.xiangqi.movegen import has_legal_move
-from games.xiangqi.position import make_move, minor_count, pass_move, rook_count, unmake_move
+from games.xiangqi.position import key_after, make_move, minor_count, pass_move, rook_count, unmake_move
 from nnue_jax.accumulator import push, push_pass
 from nnue_jax.value import MAX_STATIC_VALUE, attacking_material, blend
 from search.history import continuation_index
@@ -84,10 +84,12 @@ def play(searcher, frame, move):
     position = searcher.position
     frame.move = move
     frame.piece = int64(position.board[move & SQUARE_MASK])
+    # The table's line takes longest to arrive: ask for it first.
+    key = key_after(position, move)
+    prefetch_bucket(searcher.tt_entries, searcher.tt_buckets, key)
     frame.captured = make_move(position, move)
     searcher.nodes += 1
-    searcher.keys[searcher.root_index + searcher.ply + 1] = position.key
-    prefetch_bucket(searcher.tt_entries, searcher.tt_buckets, position.key)
+    searcher.keys[searcher.root_index + searcher.ply + 1] = key
     if searcher.evaluates_inline:
         push(searcher.evaluator, position, searcher.ply, move, frame.captured)
 
@@ -133,11 +135,13 @@ def descend(searcher, parent, alpha, beta, depth, cut_node):
     child.continuation_2 = parent.continuation_1
     if parent.move == NO_MOVE:
         child.after_pass = 1
+        child.in_check = 0
         child.continuation_1 = NO_CONTINUATION
         child.rule60 = parent.rule60
         child.reversible = 0
     else:
         child.after_pass = 0
+        child.in_check = int64(gave_check(searcher.position, parent.piece, parent.move))
         child.continuation_1 = continuation_index(parent.piece, parent.move)
         if parent.captured == EMPTY:
             child.rule60 = parent.rule60 + 1
@@ -210,7 +214,7 @@ def is_repetition(searcher, frame):
 def is_draw_by_rule60(searcher, frame):
     """Whether the 60-move rule ends the game here; a side without a legal move has lost instead."""
     return frame.rule60 >= MAX_RULE60 and has_legal_move(
-        searcher.position, king_attacked(searcher.position, searcher.position.side), searcher.moves, frame.begin
+        searcher.position, frame.in_check != 0, searcher.moves, frame.begin
     )
 
 

@@ -3,18 +3,25 @@
 A node without check: the table's move, captures that do not lose material, quiet moves, losing captures. In
 check: the table's move, then all others in one stage. In quiescence: captures only.
 
-Moves lie in the searcher's buffer from frame.begin on. Beside them lie their ranks, score << RANK_SHIFT | move,
-from which the best is picked; frame.next is the first that was not picked. Losing captures are kept at the
-front of the ranks, in begin ... bad_end - 1.
+Moves lie in the searcher's buffer from frame.begin on. Beside them lie their ranks, score << RANK_SHIFT | move in
+32 bits, from which the best is picked; frame.next is the first that was not picked. Losing captures are kept at
+the front of the ranks, in begin ... bad_end - 1.
 """
 
 from numba import int64
 
 from games.jit import leaf, routine
-from games.memory import load_i32, load_i64, store_i64
-from games.xiangqi.geometry import EMPTY, MOVE_SHIFT, NO_MOVE, SQUARE_MASK
+from games.memory import load_i32, store_i32
+from games.xiangqi.geometry import EMPTY, MOVE_SHIFT, NO_MOVE
 from games.xiangqi.movegen import generate_all, generate_captures, generate_quiets, is_pseudo_legal
-from search.history import butterfly_index, capture_index, continuation_index, continuation_score
+from search.history import (
+    BUTTERFLY_LIMIT,
+    CAPTURE_LIMIT,
+    CONTINUATION_LIMIT,
+    capture_index,
+    continuation_context,
+    quiet_score,
+)
 from search.see import PIECE_VALUE, see_at_least
 
 (
@@ -32,10 +39,13 @@ from search.see import PIECE_VALUE, see_at_least
     STAGE_DONE,
 ) = range(12)
 
-RANK_SHIFT = 16
+RANK_SHIFT = 14
 RANK_MOVE = (1 << RANK_SHIFT) - 1
+MAX_SCORE = (1 << (31 - RANK_SHIFT)) - 1
 
-_CAPTURE_FIRST = 1 << 28  # evasions: captures before quiet moves
+_MAX_QUIET_SCORE = 2 * BUTTERFLY_LIMIT + 5 * CONTINUATION_LIMIT // 2
+_CAPTURE_FIRST = _MAX_QUIET_SCORE + CAPTURE_LIMIT  # evasions: captures before quiet moves
+assert _CAPTURE_FIRST + 7 * int(PIECE_VALUE.max()) + CAPTURE_LIMIT <= MAX_SCORE
 
 
 @leaf
@@ -46,16 +56,8 @@ def _capture_score(position, histories, move):
 
 
 @leaf
-def quiet_score(position, histories, frame, move):
-    piece = int64(position.board[move & SQUARE_MASK])
-    return 2 * int64(histories.butterfly[butterfly_index(position.side, move)]) + continuation_score(
-        histories, frame, continuation_index(piece, move)
-    )
-
-
-@leaf
 def _rank(searcher, place, move, score):
-    store_i64(searcher.ranks, place, score << RANK_SHIFT | move)
+    store_i32(searcher.ranks, place, score << RANK_SHIFT | move)
 
 
 @routine
@@ -67,18 +69,22 @@ def _score_captures(searcher, histories, frame):
 
 @routine
 def _score_quiets(searcher, histories, frame):
+    position = searcher.position
+    moves = searcher.moves
+    context = continuation_context(frame)
     for i in range(frame.next, frame.end):
-        move = int64(load_i32(searcher.moves, i))
-        _rank(searcher, i, move, quiet_score(searcher.position, histories, frame, move))
+        move = int64(load_i32(moves, i))
+        _rank(searcher, i, move, quiet_score(position, histories, context, move))
 
 
 @routine
 def _score_evasions(searcher, histories, frame):
     position = searcher.position
+    context = continuation_context(frame)
     for i in range(frame.next, frame.end):
         move = int64(load_i32(searcher.moves, i))
         if position.board[move >> MOVE_SHIFT] == EMPTY:
-            score = quiet_score(position, histories, frame, move)
+            score = quiet_score(position, histories, context, move)
         else:
             score = _CAPTURE_FIRST + _capture_score(position, histories, move)
         _rank(searcher, i, move, score)
@@ -86,19 +92,21 @@ def _score_evasions(searcher, histories, frame):
 
 @leaf
 def _take_best(searcher, frame):
-    """Rank of the best of the moves left, which are not none; it changes places with the first of them."""
+    """Rank of the best of the moves left, which are not none; it changes places with the first of them.
+
+    Two passes are faster than one: the first, for the maximum alone, runs on vectors.
+    """
     ranks = searcher.ranks
     first = frame.next
-    place = first
-    best = load_i64(ranks, first)
+    best = load_i32(ranks, first)
     for i in range(first + 1, frame.end):
-        rank = load_i64(ranks, i)
-        if rank > best:
-            best = rank
-            place = i
-    store_i64(ranks, place, load_i64(ranks, first))
+        best = max(best, load_i32(ranks, i))
+    place = first
+    while load_i32(ranks, place) != best:
+        place += 1
+    store_i32(ranks, place, load_i32(ranks, first))
     frame.next = first + 1
-    return best
+    return int64(best)
 
 
 @routine
@@ -111,7 +119,7 @@ def _next_capture(searcher, frame):
             continue
         if see_at_least(searcher.position, move, -(rank >> RANK_SHIFT) // 18):
             return move
-        store_i64(searcher.ranks, frame.bad_end, rank)
+        store_i32(searcher.ranks, frame.bad_end, rank)
         frame.bad_end += 1
     return NO_MOVE
 
@@ -131,7 +139,7 @@ def _next_bad_capture(searcher, frame):
     if frame.next == frame.bad_end:
         return NO_MOVE
     frame.next += 1
-    return load_i64(searcher.ranks, frame.next - 1) & RANK_MOVE
+    return int64(load_i32(searcher.ranks, frame.next - 1)) & RANK_MOVE
 
 
 @leaf

@@ -3,7 +3,7 @@
 from numba import int64
 
 from games.jit import leaf, routine
-from games.xiangqi.attacks import gives_check, is_legal, king_attacked
+from games.xiangqi.attacks import gives_check, is_legal
 from games.xiangqi.geometry import EMPTY, MOVE_SHIFT, NO_MOVE
 from games.xiangqi.movegen import has_legal_move
 from nnue_jax.value import damp
@@ -60,7 +60,6 @@ def q_enter(searcher):
         return leave(searcher, frame, draw_value(searcher))
     frame.best_move = NO_MOVE
     frame.move_count = 0
-    frame.in_check = int64(king_attacked(searcher.position, searcher.position.side))
     data = probe(searcher.tt_entries, searcher.tt_buckets, searcher.position.key)
     frame.tt_hit = int64(data != 0)
     frame.tt_move = NO_MOVE

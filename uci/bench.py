@@ -3,18 +3,16 @@
 import time
 from pathlib import Path
 
-from games.xiangqi.fen import START_FEN
 from games.xiangqi.game import Game
 from search.engine import Engine
 from search.limits import Limits
 from uci import output, text
+from uci.bench_positions import POSITIONS
 
 DEFAULT_HASH_MIB = 16
 DEFAULT_THREADS = 1
 DEFAULT_DEPTH = 13
 LIMIT_TYPES = ("depth", "nodes", "movetime")
-
-POSITIONS = (START_FEN,)
 
 
 class BenchError(ValueError):

@@ -161,16 +161,30 @@ def is_legal(position, move, in_check):
 
 
 @leaf
+def may_give_check(king, piece, move):
+    """Whether a move of `piece` can attack a king on `king` at all, by itself or by discovery."""
+    if touches_king(king, move):
+        return True
+    if KNIGHT_LEG_TOWARDS[king * SQUARES + (move >> MOVE_SHIFT)] == NO_SQUARE:
+        return False
+    return FIRST_KNIGHT <= piece & (PIECES_PER_SIDE - 1) < FIRST_ROOK
+
+
+@leaf
 def gives_check(position, move):
     """Whether a legal move of the side to move attacks the other king."""
     other = 1 - position.side
     king = int64(position.square_of[other * PIECES_PER_SIDE])
-    if not touches_king(king, move):
-        piece = int64(position.board[move & SQUARE_MASK]) - position.side * PIECES_PER_SIDE
-        jumps_at_king = KNIGHT_LEG_TOWARDS[king * SQUARES + (move >> MOVE_SHIFT)] != NO_SQUARE
-        if not (jumps_at_king and FIRST_KNIGHT <= piece < FIRST_ROOK):
-            return False
+    if not may_give_check(king, int64(position.board[move & SQUARE_MASK]), move):
+        return False
     captured = move_piece(position, move)
     check = king_attacked(position, other)
     unmove_piece(position, move, captured)
     return check
+
+
+@leaf
+def gave_check(position, piece, move):
+    """Whether the move of `piece` just made, from a position in which it was legal, attacks the side to move."""
+    king = int64(position.square_of[position.side * PIECES_PER_SIDE])
+    return may_give_check(king, piece, move) and king_attacked(position, position.side)

@@ -139,6 +139,14 @@ def move_key(piece, captured, move):
 
 
 @leaf
+def key_after(position, move):
+    """Zobrist key of the position after a pseudo-legal move."""
+    piece = int64(position.board[move & SQUARE_MASK])
+    captured = int64(position.board[move >> MOVE_SHIFT])
+    return position.key ^ move_key(piece, captured, move) ^ ZOBRIST_SIDE
+
+
+@leaf
 def make_move(position, move):
     """Play a pseudo-legal move; returns the identity captured, or EMPTY."""
     piece = int64(position.board[move & SQUARE_MASK])
