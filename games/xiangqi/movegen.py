@@ -1,7 +1,8 @@
 """Pseudo-legal and legal moves, and perft.
 
 `moves` is the address of an int32 buffer. Moves are appended from index `count` on, and every generator returns
-the new end. A side has at most MAX_MOVES pseudo-legal moves.
+the new end. A side has fewer than MAX_MOVES pseudo-legal moves. Candidates are written first and counted only if
+they are moves, because a branch that cannot be foreseen costs more than a store.
 """
 
 import numpy as np
@@ -72,11 +73,8 @@ def _generate_steps(position, origin, row, width, own, which, moves, count):
     """Moves of a king, advisor or pawn on `origin`, whose targets start at LEAP_TARGETS[row]."""
     for i in range(row, row + width):
         target = int64(LEAP_TARGETS[i])
-        if target == NO_SQUARE:
-            break
-        if _wanted(position.board[target], own, which):
-            store_i32(moves, count, origin | target << MOVE_SHIFT)
-            count += 1
+        store_i32(moves, count, origin | target << MOVE_SHIFT)
+        count += int64(_wanted(position.board[target], own, which))
     return count
 
 
@@ -85,20 +83,16 @@ def _generate_jumps(position, origin, row, width, own, which, moves, count):
     """Moves of a bishop or knight on `origin`, whose targets start at LEAP_TARGETS[row]."""
     for i in range(row, row + width):
         target = int64(LEAP_TARGETS[i])
-        if target == NO_SQUARE:
-            break
-        if position.board[int64(LEAP_BLOCKERS[i])] == EMPTY and _wanted(position.board[target], own, which):
-            store_i32(moves, count, origin | target << MOVE_SHIFT)
-            count += 1
+        is_open = position.board[int64(LEAP_BLOCKERS[i])] == EMPTY
+        store_i32(moves, count, origin | target << MOVE_SHIFT)
+        count += int64(is_open & _wanted(position.board[target], own, which))
     return count
 
 
 @leaf
 def _append_capture(position, origin, target, own, moves, count):
-    if (int64(position.board[target]) & _SIDE_BITS) == PIECES_PER_SIDE - own:
-        store_i32(moves, count, origin | target << MOVE_SHIFT)
-        count += 1
-    return count
+    store_i32(moves, count, origin | target << MOVE_SHIFT)
+    return count + int64((int64(position.board[target]) & _SIDE_BITS) == PIECES_PER_SIDE - own)
 
 
 @leaf

@@ -12,8 +12,9 @@ A piece that is not there is given as c itself: the square then holds the mover,
 test covers "no target". The second pieces are what a cannon captures.
 
 Leapers. The moves of kings, advisors, bishops, knights and pawns stand in one table of rows of fixed
-length, closed by NO_SQUARE if not full: the row of a king on s starts at KING_LEAPS + s * SHORT_ROW, and
-so on. LEAP_BLOCKERS holds, at the same place, the knight's leg or the bishop's eye that must be empty.
+length: the row of a king on s starts at KING_LEAPS + s * SHORT_ROW, and so on. A row that is not full is
+filled up with s itself, where the mover stands, so that it need not be recognised. LEAP_BLOCKERS holds, at the
+same place, the knight's leg or the bishop's eye that must be empty.
 """
 
 import numpy as np
@@ -73,8 +74,8 @@ def _look(occupancy, origin, coordinates):
 
 
 def _rows(width: int, squares_from) -> np.ndarray:
-    """[90 * width] uint8: row s holds the list squares_from(s)."""
-    table = np.full((SQUARES, width), NO_SQUARE, np.uint8)
+    """[90 * width] uint8: row s holds the list squares_from(s), filled up with s."""
+    table = np.repeat(np.arange(SQUARES, dtype=np.uint8)[:, None], width, axis=1)
     for square in range(SQUARES):
         squares = squares_from(square)
         table[square, : len(squares)] = squares
@@ -144,7 +145,7 @@ LEAP_TARGETS = np.concatenate(
         _rows(PAWN_ROW, lambda s: _pawn_steps(BLACK, s)),
     ]
 )
-LEAP_BLOCKERS = np.full_like(LEAP_TARGETS, NO_SQUARE)
+LEAP_BLOCKERS = LEAP_TARGETS.copy()
 LEAP_BLOCKERS[BISHOP_LEAPS:PAWN_LEAPS] = np.concatenate(
     [
         _rows(SHORT_ROW, lambda s: [eye for _, eye in _bishop_jumps(s)]),
