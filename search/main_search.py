@@ -43,6 +43,7 @@ from search.nodes import (
     STOPPED,
     descend,
     draw_value,
+    expect,
     extend_pv,
     has_attackers,
     is_draw_by_rule60,
@@ -219,6 +220,7 @@ def choose_move(searcher, histories):
         move = next_move(searcher, histories, frame)
         if move == NO_MOVE:
             return _finish(searcher, histories, frame)
+        expect(searcher, move)
         if move == frame.excluded or not is_legal(searcher.position, move, in_check):
             continue
         frame.move_count += 1

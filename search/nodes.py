@@ -78,18 +78,21 @@ def must_stop(searcher):
     return False
 
 
+@leaf
+def expect(searcher, move):
+    """Ask for the table's line of the position after a pseudo-legal move, long before it is needed."""
+    prefetch_bucket(searcher.tt_entries, searcher.tt_buckets, key_after(searcher.position, move))
+
+
 @routine
 def play(searcher, frame, move):
     """Make a legal move at the top frame's node."""
     position = searcher.position
     frame.move = move
     frame.piece = int64(position.board[move & SQUARE_MASK])
-    # The table's line takes longest to arrive: ask for it first.
-    key = key_after(position, move)
-    prefetch_bucket(searcher.tt_entries, searcher.tt_buckets, key)
     frame.captured = make_move(position, move)
     searcher.nodes += 1
-    searcher.keys[searcher.root_index + searcher.ply + 1] = key
+    searcher.keys[searcher.root_index + searcher.ply + 1] = position.key
     if searcher.evaluates_inline:
         push(searcher.evaluator, position, searcher.ply, move, frame.captured)
 

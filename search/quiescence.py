@@ -16,6 +16,7 @@ from search.nodes import (
     STOPPED,
     descend,
     draw_value,
+    expect,
     extend_pv,
     is_draw_by_rule60,
     is_repetition,
@@ -132,6 +133,7 @@ def q_next_move(searcher, histories):
         move = next_quiescence_move(searcher, histories, frame)
         if move == NO_MOVE:
             return _finish(searcher, frame)
+        expect(searcher, move)
         if not is_legal(searcher.position, move, in_check):
             continue
         frame.move_count += 1
