@@ -32,9 +32,13 @@ def aligned_zeros(shape, dtype) -> np.ndarray:
         buffer = np.zeros(size + CACHE_LINE_BYTES, np.uint8)
         start = -buffer.ctypes.data % CACHE_LINE_BYTES
     else:
-        memory = mmap.mmap(-1, -(-size // HUGE_PAGE_BYTES) * HUGE_PAGE_BYTES + HUGE_PAGE_BYTES)
+        length = -(-size // HUGE_PAGE_BYTES) * HUGE_PAGE_BYTES + HUGE_PAGE_BYTES
         if hasattr(mmap, "MADV_HUGEPAGE"):
+            # Shared memory, the default, gets no huge pages.
+            memory = mmap.mmap(-1, length, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
             memory.madvise(mmap.MADV_HUGEPAGE)
+        else:
+            memory = mmap.mmap(-1, length)
         buffer = np.frombuffer(memory, np.uint8)
         start = -buffer.ctypes.data % HUGE_PAGE_BYTES
     return buffer[start : start + size].view(dtype).reshape(shape)
