@@ -1,0 +1,152 @@
+"""The transposition table: what goes in comes out, and nothing else does."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from games.jit import kernel
+from games.memory import address_of
+from nnue_jax.value import MAX_PLY
+from search import transposition as tt
+from search.layout import MATE, MATE_IN_MAX_PLY, MAX_DEPTH, NO_VALUE
+
+VALUES = st.integers(-NO_VALUE, NO_VALUE)
+
+
+@kernel
+def pack_kernel(move, bound, depth, value, raw_eval, generation, is_pv, out):
+    data = tt.pack(move, bound, depth, value, raw_eval, generation, is_pv)
+    out[0] = tt.move_of(data)
+    out[1] = tt.bound_of(data)
+    out[2] = tt.depth_of(data)
+    out[3] = tt.value_of(data)
+    out[4] = tt.raw_eval_of(data)
+    out[5] = tt.generation_of(data)
+    out[6] = tt.is_pv_of(data)
+
+
+@kernel
+def store_kernel(entries, buckets, generation, key, move, bound, depth, value, raw_eval, is_pv):
+    tt.store(entries, buckets, generation, key, move, bound, depth, value, raw_eval, is_pv)
+
+
+@kernel
+def probe_kernel(entries, buckets, key):
+    return tt.probe(entries, buckets, key)
+
+
+FIELDS = st.tuples(
+    st.integers(0, (1 << 14) - 1),
+    st.integers(1, 3),
+    st.integers(-1, MAX_DEPTH),
+    VALUES,
+    VALUES,
+    st.integers(0, tt.GENERATIONS - 1),
+    st.integers(0, 1),
+)
+
+
+@given(FIELDS)
+def test_every_field_survives_packing(fields):
+    out = np.zeros(7, np.int64)
+    pack_kernel(*fields, out)
+    assert tuple(out.tolist()) == fields
+
+
+@pytest.mark.parametrize("ply", [0, 1, 17, MAX_PLY - 1])
+@pytest.mark.parametrize("value", [0, 500, -500, MATE - 20, -MATE + 20, MATE_IN_MAX_PLY - 1, 1 - MATE_IN_MAX_PLY])
+def test_mates_are_stored_as_distances_from_the_node(ply, value):
+    stored = tt.to_table.py_func(value, ply)
+    assert tt.from_table.py_func(stored, ply) == value or abs(value) + ply > MATE
+    if abs(value) >= MATE_IN_MAX_PLY:
+        assert abs(stored) == abs(value) + ply
+    else:
+        assert stored == value
+
+
+class Table:
+    """A one-MiB table with friendlier calls."""
+
+    def __init__(self):
+        self.table = tt.TranspositionTable(1)
+        self.place = (address_of(self.table.words), self.table.buckets)
+
+    def store(self, key, move=5, bound=tt.EXACT, depth=3, value=7, raw_eval=9, is_pv=0):
+        store_kernel(*self.place, self.table.generation, key, move, bound, depth, value, raw_eval, is_pv)
+
+    def probe(self, key):
+        return probe_kernel(*self.place, key)
+
+
+def keys(count: int, seed: int = 0) -> list[int]:
+    return np.random.default_rng(seed).integers(-(2**63), 2**63, count).tolist()
+
+
+def test_probe_finds_what_was_stored_and_nothing_else():
+    table = Table()
+    stored = keys(2000)
+    for number, key in enumerate(stored):
+        table.store(key, move=number & 0x3FFF)
+    found = [table.probe(key) for key in stored]
+    assert sum(data != 0 for data in found) > 1990
+    assert all(data == 0 or tt.move_of.py_func(data) == number & 0x3FFF for number, data in enumerate(found))
+    assert not any(table.probe(key) for key in keys(2000, seed=1))
+
+
+def test_a_torn_entry_is_a_miss():
+    table = Table()
+    (key,) = keys(1)
+    table.store(key)
+    words = table.table.words
+    data_word = np.flatnonzero(words)[1]
+    words[data_word] ^= 1 << 30
+    assert table.probe(key) == 0
+
+
+def test_an_upper_bound_without_a_move_keeps_the_old_move():
+    table = Table()
+    (key,) = keys(1)
+    table.store(key, move=77, depth=3)
+    table.store(key, move=0, bound=tt.UPPER, depth=9)
+    assert tt.move_of.py_func(table.probe(key)) == 77
+
+
+def test_a_deep_entry_is_kept_against_a_shallow_bound_and_replaced_by_an_exact_one():
+    table = Table()
+    (key,) = keys(1)
+    table.store(key, depth=20, bound=tt.LOWER)
+    table.store(key, depth=2, bound=tt.UPPER)
+    assert tt.depth_of.py_func(table.probe(key)) == 20
+    table.store(key, depth=2, bound=tt.EXACT)
+    assert tt.depth_of.py_func(table.probe(key)) == 2
+
+
+def test_old_and_shallow_entries_are_replaced_first():
+    table = Table()
+    bucket = [(1 << 62) + n for n in range(5)]  # keys of one bucket: only low bits differ
+    table.store(bucket[0], depth=12)
+    table.table.new_search()
+    table.table.new_search()
+    for key, depth in zip(bucket[1:4], (9, 8, 10), strict=True):
+        table.store(key, depth=depth)
+    table.store(bucket[4], depth=1)
+    assert [table.probe(key) != 0 for key in bucket] == [False, True, True, True, True]
+
+
+def test_hashfull_counts_the_present_generation():
+    table = Table()
+    assert table.table.hashfull() == 0
+    for key in keys(40_000):
+        table.store(key)
+    assert 400 < table.table.hashfull() < 700  # 40,000 keys in 65,536 places
+    table.table.new_search()
+    assert table.table.hashfull() == 0
+    table.table.clear()
+    assert not table.table.words.any()
+
+
+@pytest.mark.parametrize("hash_mib", [0, -1, tt.MAX_HASH_MIB + 1])
+def test_impossible_sizes_are_refused(hash_mib):
+    with pytest.raises(tt.HashTableError, match=str(hash_mib)):
+        tt.TranspositionTable(hash_mib)
