@@ -16,9 +16,8 @@ from dataclasses import replace
 import numpy as np
 
 from games.memory import aligned_zeros
-from games.xiangqi.fen import PositionError
 from games.xiangqi.game import Game
-from games.xiangqi.geometry import move_text, parse_move
+from games.xiangqi.geometry import move_text
 from nnue_jax.network_file import Network
 from nnue_jax.numba_evaluator import SharedParameters
 from nnue_jax.value import model_material
@@ -184,12 +183,8 @@ class Search:
         legal = self._game.legal_moves()
         if self._limits.root_moves is None:
             return legal
-        try:
-            wanted = {parse_move(text) for text in self._limits.root_moves}
-        except ValueError as error:
-            raise PositionError(f"Illegal move: {error}") from error
         # A restriction that leaves nothing is no restriction, as in the reference engine.
-        return [move for move in legal if move in wanted] or legal
+        return [move for move in legal if move_text(move) in self._limits.root_moves] or legal
 
     def _run(self) -> None:
         try:

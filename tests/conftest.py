@@ -1,10 +1,15 @@
 """Fixtures that are dear to make, shared by a whole run."""
 
 import pytest
+from hypothesis import settings
 
 from nets import DEFAULT_NETWORK
 from nnue_jax.network_file import Network, read_network
 from search.engine import Engine
+
+# A first example may include compilation, and the machine may be slow.
+settings.register_profile("default", deadline=None)
+settings.load_profile("default")
 
 
 @pytest.fixture(scope="session")

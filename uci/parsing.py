@@ -28,6 +28,7 @@ class GoCommand:
 
 
 GO_NUMBERS = ("wtime", "btime", "winc", "binc", "movestogo", "depth", "nodes", "movetime", "perft")
+GO_WORDS = (*GO_NUMBERS, "searchmoves", "infinite")
 
 
 def parse_position(words: list[str]) -> PositionCommand:
@@ -47,8 +48,11 @@ def parse_go(words: list[str]) -> GoCommand:
         word = words[at]
         at += 1
         if word == "searchmoves":
-            command.search_moves = tuple(move.lower() for move in words[at:])
-            break
+            end = at
+            while end < len(words) and words[end] not in GO_WORDS:
+                end += 1
+            command.search_moves = tuple(move.lower() for move in words[at:end])
+            at = end
         if word == "infinite":
             command.infinite = True
         elif word in GO_NUMBERS:
