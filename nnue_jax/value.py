@@ -10,7 +10,7 @@ from numba import int64
 
 from games.jit import leaf
 from games.xiangqi.geometry import ADVISOR, BISHOP, BLACK, CANNON, KNIGHT, PAWN, ROOK, WHITE
-from games.xiangqi.position import piece_count, rook_count
+from games.xiangqi.position import count_in, piece_count, rook_count
 
 MATE_VALUE = 32000
 MAX_PLY = 246
@@ -65,17 +65,10 @@ def model_material(position) -> int:
     """Material count of the win-rate model, from a POSITION record."""
     material = int(position["material"])
     return sum(
-        weight * piece_count.py_func(_Material(material), side, kind)
+        weight * count_in.py_func(material, side, kind)
         for kind, weight in MODEL_COUNTS.items()
         for side in (WHITE, BLACK)
     )
-
-
-class _Material:
-    """The one field that `piece_count` reads."""
-
-    def __init__(self, material: int):
-        self.material = material
 
 
 def win_rate_parameters(material: int) -> tuple[float, float]:

@@ -1,0 +1,1 @@
+"""The tree search: one state machine, its tables, threads, clock, and the `Engine` facade."""

@@ -2,6 +2,7 @@
 
 import os
 import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -307,3 +308,19 @@ def test_bench_repeats_its_node_total(tmp_path):
     assert totals[0] == totals[1]
     assert len(totals[0]) == 1
     assert runs[0].stdout.count("bestmove") == 2
+
+
+def test_a_bench_can_be_left(engine):
+    engine.send("bench 16 1 40")
+    engine.until("info depth 8")
+    engine.send("quit")
+    assert engine.finish()[1] == 0
+
+
+def test_an_interrupt_ends_the_engine_quietly(engine):
+    engine.send("go infinite")
+    engine.until("info depth 8")
+    engine.process.send_signal(signal.SIGINT)
+    lines, status = engine.finish()
+    assert status == 130
+    assert lines[-1].startswith("bestmove")

@@ -1,6 +1,7 @@
 """`bench`: a fixed set of positions searched to a fixed depth; its node total is the engine's fingerprint."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from games.xiangqi.game import Game
@@ -43,8 +44,11 @@ def _positions(source: str, current: Game) -> list[Game]:
     return [Game(line) for line in lines if line.strip() and not line.startswith("#")]
 
 
-def run_bench(engine: Engine, words: list[str]) -> None:
-    """Search every position, with the results on standard output and the totals on standard error."""
+def run_bench(engine: Engine, words: list[str], is_stopped: Callable[[], bool]) -> None:
+    """Search every position, with the results on standard output and the totals on standard error.
+
+    When `is_stopped` says so, no further position is searched.
+    """
     hash_mib, threads, limit, source, limit_type = parse_bench(words)
     games = _positions(source, engine.game)
     limits = {
@@ -63,6 +67,8 @@ def run_bench(engine: Engine, words: list[str]) -> None:
         result = engine.go(limits, lambda report: output.write(text.report_line(report))).wait()
         output.write(text.result_line(result))
         nodes += result.report.nodes
+        if is_stopped():
+            break
     time_ms = int(1000 * (time.perf_counter() - start)) + 1
     output.error_line("\n===========================")
     output.error_line(f"Total time (ms) : {time_ms}")

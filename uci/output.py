@@ -1,5 +1,6 @@
 """Standard output, one whole line at a time."""
 
+import os
 import sys
 import threading
 
@@ -9,8 +10,11 @@ _lock = threading.Lock()
 def write(*lines: str) -> None:
     """Print lines together, and flush them."""
     with _lock:
-        sys.stdout.write("".join(f"{line}\n" for line in lines))
-        sys.stdout.flush()
+        try:
+            sys.stdout.write("".join(f"{line}\n" for line in lines))
+            sys.stdout.flush()
+        except BrokenPipeError:
+            os._exit(1)  # nobody listens any more, and every thread would fail on its next line
 
 
 def info(text: str) -> None:

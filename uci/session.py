@@ -19,6 +19,7 @@ from uci.parsing import CommandError, GoCommand, parse_go, parse_position, parse
 NAME = f"jaxfish {version('jaxfish')}"
 AUTHORS = "the jaxfish developers"
 QUIT = "quit"
+INTERRUPTED = 130  # exit status, as a shell reports a program ended by Ctrl-C
 
 HELP = (
     "jaxfish is a UCI engine for xiangqi. It understands the commands uci, isready, setoption, ucinewgame, position, "
@@ -32,7 +33,6 @@ class Session:
     def __init__(self):
         self._loader = EngineLoader()
         self._queue: queue.SimpleQueue = queue.SimpleQueue()
-        self._lock = threading.Lock()
         self._received = 0  # number of commands queued
         self._stopped_up_to = 0  # searches asked for by commands up to this number are to stop
         self._search = None
@@ -51,17 +51,23 @@ class Session:
         """Carry out commands until `quit` or the end of the input; returns the exit status."""
         executor = threading.Thread(target=self._execute, name="executor", daemon=True)
         executor.start()
-        for line in lines:
-            words = line.split()
-            if not words or words[0].startswith("#"):
-                continue
-            if words[0] == QUIT or not executor.is_alive():
-                break
-            self._receive(words, line.strip())
+        try:
+            self._read(lines)
+        except KeyboardInterrupt:
+            self._exit_status = INTERRUPTED
         self._stop()
         self._queue.put(None)
         executor.join()
         return self._leave()
+
+    def _read(self, lines) -> None:
+        for line in lines:
+            words = line.split()
+            if not words or words[0].startswith("#"):
+                continue
+            if words[0] == QUIT:
+                break
+            self._receive(words, line.strip())
 
     def run_command(self, words: list[str]) -> int:
         """Carry out one command, and return when it and its search are done."""
@@ -72,7 +78,10 @@ class Session:
         else:
             self._queue.put((1, words, " ".join(words)))
             self._queue.put(None)
-            self._execute()
+            try:
+                self._execute()
+            except KeyboardInterrupt:
+                self._exit_status = INTERRUPTED
         return self._leave()
 
     def _leave(self) -> int:
@@ -112,34 +121,32 @@ class Session:
         return search is not None and not search.done
 
     def _stop(self) -> None:
-        with self._lock:
-            self._stopped_up_to = self._received
-            if self._search is not None:
-                self._search.stop()
+        """Stop what runs, and what was asked for before and has not begun."""
+        self._stopped_up_to = self._received
+        if not self._loader.is_loading:
+            self._engine().stop()
+
+    def _is_stopped(self, number: int) -> bool:
+        return number <= self._stopped_up_to
 
     def _execute(self) -> None:
         """Body of the executor."""
         while (item := self._queue.get()) is not None:
             number, words, line = item
-            handler = self._handlers.get(words[0])
             try:
+                handler = self._handlers.get(words[0])
                 if handler is None:
                     raise CommandError(f"Unknown command: '{line}'. Type help for more information.")
                 handler(number, words[1:])
-            except ValueError as error:
-                if isinstance(error, OptionError):
-                    output.info(str(error))
-                    continue
-                output.info(f"CRITICAL ERROR: Command `{line}` failed. Reason: {error}")
-                self._exit_status = 1
-                break
-            except BaseException as error:
-                output.info(f"CRITICAL ERROR: Command `{line}` failed. Reason: {type(error).__name__}: {error}")
+            except OptionError as error:
+                output.info(str(error))
+            except Exception as error:
+                kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+                output.info(f"CRITICAL ERROR: Command `{line}` failed. Reason: {kind}{error}")
                 self._exit_status = 1
                 break
         self._wait_for_search()
         if self._exit_status and threading.current_thread() is not threading.main_thread():
-            sys.stdout.flush()
             os._exit(self._exit_status)  # the reader may be waiting for a line that never comes
 
     def _engine(self):
@@ -201,27 +208,28 @@ class Session:
         self._wait_for_search()
         engine = self._engine()
         if "perft" in command.numbers:
-            self._perft(engine, command.numbers["perft"])
+            self._perft(engine, command.numbers["perft"], number)
             return
         from uci import text
 
         limits = _limits(command)
-        with self._lock:
-            self._search = engine.go(
-                limits,
-                on_report=lambda report: output.write(text.report_line(report)),
-                on_result=lambda result: output.write(text.result_line(result)),
-            )
-            if number <= self._stopped_up_to:
-                self._search.stop()
+        self._search = engine.go(
+            limits,
+            on_report=lambda report: output.write(text.report_line(report)),
+            on_result=lambda result: output.write(text.result_line(result)),
+        )
+        if self._is_stopped(number):
+            self._search.stop()
 
-    def _perft(self, engine, depth: int) -> None:
+    def _perft(self, engine, depth: int, number: int) -> None:
         from games.xiangqi.divide import divide
 
         total = 0
         for move, count in divide(engine.game.position, max(1, depth)):
             output.write(f"{move}: {count}")
             total += count
+            if self._is_stopped(number):
+                return
         output.write("", f"Nodes searched: {total}", "")
 
     def _display(self, _number: int, _words: list[str]) -> None:
@@ -230,12 +238,12 @@ class Session:
 
         output.write(*text.board_lines(engine.game))
 
-    def _bench(self, _number: int, words: list[str]) -> None:
+    def _bench(self, number: int, words: list[str]) -> None:
         self._wait_for_search()
         engine = self._engine()
         from uci.bench import run_bench
 
-        run_bench(engine, words)
+        run_bench(engine, words, lambda: self._is_stopped(number))
 
 
 def _limits(command: GoCommand):

@@ -69,9 +69,14 @@ def set_up(pieces: dict[int, int], side: int) -> np.ndarray:
 
 
 @leaf
+def count_in(material, side, kind):
+    """Number of pieces of one side and kind, from the material word."""
+    return (material >> (MATERIAL_BITS * (side * KINDS + kind))) & ((1 << MATERIAL_BITS) - 1)
+
+
+@leaf
 def piece_count(position, side, kind):
-    """Number of pieces of one side and kind."""
-    return (position.material >> (MATERIAL_BITS * (side * KINDS + kind))) & ((1 << MATERIAL_BITS) - 1)
+    return count_in(position.material, side, kind)
 
 
 @leaf
