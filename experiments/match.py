@@ -1,128 +1,214 @@
-"""A match between two UCI engines: every opening twice, with colours changed, and a table that grows.
+"""Play two UCI engines against each other, and say how far apart they are.
 
-    python experiments/match.py --games 100 --movetime 100 --output match.jsonl \\
-        --engine "name=jaxfish,cmd=jaxfish,option.Hash=64" \\
-        --engine "name=fairy,cmd=fairy-stockfish,ranks=1,option.UCI_Variant=xiangqi,option.Hash=64"
+    python -m experiments.match --games 200 --movetime 100 --output match.jsonl \\
+        --engine name=new,cmd=jaxfish,option.Hash=16 \\
+        --engine name=fairy,cmd=fairy-stockfish,ranks=1,option.UCI_Variant=xiangqi,option.Hash=16
 
-Each finished game is a line of the output file; the same command goes on where an interrupted one stopped. Legality
-and results are judged by pyffish. A move that takes longer than the time and the margin loses the game.
+Every opening is played twice, colours swapped. Every game is one line of the output file; the same command with
+the same file goes on where it was interrupted, and more --games prolong a match. `engine_spec` explains how
+engines are described, `rulebook` how games end, `elo` what the table's numbers mean.
 """
 
 import argparse
-import json
-import math
-from collections.abc import Iterator
+import queue
+import sys
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.openings import balanced_openings
-from experiments.rulebook import legal_moves, piece_count, verdict
-from experiments.uci_client import EngineFailure, EngineSpec, UciClient, parse_engine
-from uci.engine import create_engine
+from experiments.engine_spec import EngineSpec, SpecError, parse_engine_spec
+from experiments.match_log import RESULTS, GameRecord, LogError, MatchLog, summary_lines, table_line
+from experiments.openings import (
+    Opening,
+    OpeningError,
+    OpeningSettings,
+    add_opening_arguments,
+    make_openings,
+    opening_settings,
+)
+from experiments.play import GameOutcome, Player, play_game
+from experiments.rulebook import DEFAULT_MAX_PLIES, Repetitions, RuledGame, Rules
+from experiments.uci_client import EngineFailure
 
-SEARCH_TIMEOUT_S = 30
+DEFAULT_MOVETIME_MS = 100
+DEFAULT_MARGIN_MS = 100.0
+INTERRUPT_POLL_S = 0.5  # how often the main thread looks for Ctrl-C while it waits for games
 
 
-def play_game(players: tuple[UciClient, UciClient], fen: str, movetime_ms: int, margin_ms: int) -> dict:
-    """One game; players[0] has White. `white` is White's points, `late_ms` the worst overrun of each player."""
-    moves: list[str] = []
-    late_ms = [0.0, 0.0]
-    quiet_plies = 0
-    first = 0 if fen.split()[1] == "w" else 1
-    pieces = piece_count(fen, moves)
-    for player in players:
-        player.new_game()
-    while True:
-        side = (first + len(moves)) % 2
-        end = verdict(fen, moves, quiet_plies)
-        if end is None:
+@dataclass(frozen=True)
+class MatchSettings:
+    """What makes two logs belong to the same match."""
+
+    engines: tuple[EngineSpec, EngineSpec]
+    movetime_ms: int
+    margin_ms: float
+    rules: Rules
+    openings: OpeningSettings
+
+    @property
+    def names(self) -> tuple[str, str]:
+        return self.engines[0].name, self.engines[1].name
+
+    def settings(self) -> dict:
+        """All of it as JSON knows it."""
+        return {
+            "engines": [engine.settings() for engine in self.engines],
+            "movetime_ms": self.movetime_ms,
+            "margin_ms": self.margin_ms,
+            "repetitions": self.rules.repetitions,
+            "max_plies": self.rules.max_plies,
+            "openings": self.openings.settings(),
+        }
+
+
+class Match:
+    """Plays the games that the log does not have yet, on `concurrency` threads with two engines each."""
+
+    def __init__(self, settings: MatchSettings, log: MatchLog, concurrency: int):
+        self._settings = settings
+        self._log = log
+        self._todo: queue.SimpleQueue = queue.SimpleQueue()
+        self._done: queue.SimpleQueue = queue.SimpleQueue()  # records, and the failure of a worker
+        self._stopping = threading.Event()
+        self._teams = [self._create_team() for _ in range(concurrency)]
+
+    def run(self, games: int) -> None:
+        """Play until the log holds this many games."""
+        finished = {record.game for record in self._log.records}
+        missing = [game for game in range(games) if game not in finished]
+        openings = make_openings(self._settings.openings, sorted({game // 2 for game in missing}))
+        for game in missing:
+            self._todo.put((game, openings[game // 2]))
+        workers = [threading.Thread(target=self._work, args=(team,), daemon=True) for team in self._teams]
+        for worker in workers:
+            worker.start()
+        try:
+            for _ in missing:
+                self._log.add(self._next_record())
+                print(self._progress(games), flush=True)
+        finally:
+            self._stop(workers)
+
+    def _create_team(self) -> tuple[Player, Player]:
+        settings = self._settings
+        first, second = (
+            Player(engine.create_client(), engine.movetime_ms or settings.movetime_ms, settings.margin_ms)
+            for engine in settings.engines
+        )
+        return first, second
+
+    def _work(self, team: tuple[Player, Player]) -> None:
+        """Body of a worker: play games until none is left."""
+        try:
+            while not self._stopping.is_set():
+                try:
+                    number, opening = self._todo.get_nowait()
+                except queue.Empty:
+                    break
+                self._done.put(self._play(team, number, opening))
+        except BaseException as error:
+            self._done.put(error)
+
+    def _play(self, team: tuple[Player, Player], number: int, opening: Opening) -> GameRecord:
+        """Even game numbers give White to the first engine."""
+        white, black = team if number % 2 == 0 else reversed(team)
+        for player in team:
+            player.prepare()
+        game = RuledGame(moves=opening.moves, rules=self._settings.rules)
+        outcome = play_game(white, black, game)
+        return _record(number, opening, (white.name, black.name), game, outcome)
+
+    def _next_record(self) -> GameRecord:
+        while True:
             try:
-                outcome = players[side].search(fen, moves, f"movetime {movetime_ms}", SEARCH_TIMEOUT_S)
-            except EngineFailure as failure:
-                end = 0.0, str(failure)
-            else:
-                late_ms[side] = max(late_ms[side], outcome.elapsed_ms - movetime_ms)
-                if outcome.best_move not in legal_moves(fen, moves):
-                    end = 0.0, f"illegal move {outcome.best_move}"
-                elif outcome.elapsed_ms > movetime_ms + margin_ms:
-                    end = 0.0, "time"
-        if end is not None:
-            points, reason = end
-            white = points if side == 0 else 1 - points
-            return {"fen": fen, "moves": moves, "white": white, "reason": reason, "late_ms": late_ms}
-        moves.append(outcome.best_move)
-        left = piece_count(fen, moves)
-        quiet_plies = quiet_plies + 1 if left == pieces else 0
-        pieces = left
+                item = self._done.get(timeout=INTERRUPT_POLL_S)
+            except queue.Empty:
+                continue
+            if isinstance(item, BaseException):
+                raise item
+            return item
+
+    def _progress(self, games: int) -> str:
+        records = self._log.records
+        last = records[-1]
+        return (
+            f"{len(records)}/{games}  {table_line(records, self._settings.names)}  "
+            f"[game {last.game}: {last.white} - {last.black} {last.result}, {last.reason}, {last.plies} plies]"
+        )
+
+    def _stop(self, workers: Iterable[threading.Thread]) -> None:
+        """End the engines, and with them whatever games still run."""
+        self._stopping.set()
+        for team in self._teams:
+            for player in team:
+                player.client.kill()
+        for worker in workers:
+            worker.join()
 
 
-def elo(score: float) -> float:
-    """Elo difference that expects `score` points a game."""
-    score = min(max(score, 1e-6), 1 - 1e-6)
-    return -400 * math.log10(1 / score - 1)
-
-
-def summary(points: list[float], names: tuple[str, str]) -> str:
-    """Table line from the first engine's points in each game, games 2k and 2k + 1 sharing an opening."""
-    wins, draws, losses = (points.count(value) for value in (1.0, 0.5, 0.0))
-    games = len(points)
-    mean = sum(points) / games
-    pairs = [(points[i] + points[i + 1]) / 2 for i in range(0, games - 1, 2)]
-    error = 0.0
-    if len(pairs) > 1:
-        average = sum(pairs) / len(pairs)
-        variance = sum((pair - average) ** 2 for pair in pairs) / (len(pairs) - 1)
-        error = 1.96 * math.sqrt(variance / len(pairs))
-    low, high = elo(mean - error), elo(mean + error)
-    return (
-        f"{names[0]} - {names[1]}: {games} games, +{wins} ={draws} -{losses}, {100 * mean:.1f} %, "
-        f"Elo {elo(mean):+.0f} [{low:+.0f}, {high:+.0f}]"
+def _record(number: int, opening: Opening, names: tuple[str, str], game: RuledGame, outcome: GameOutcome) -> GameRecord:
+    return GameRecord(
+        game=number,
+        pair=number // 2,
+        seed=opening.seed,
+        white=names[0],
+        black=names[1],
+        result=RESULTS[outcome.white_points],
+        reason=outcome.reason,
+        plies=len(game.moves),
+        opening_plies=len(opening.moves),
+        slowest_ms=dict(zip(names, outcome.slowest_ms, strict=True)),
+        moves=" ".join(game.moves),
+        detail=outcome.detail,
     )
 
 
-def _schedule(fens: list[str], games: int) -> Iterator[tuple[int, str, bool]]:
-    """(number, opening, whether the first engine has White)."""
-    for number in range(games):
-        yield number, fens[number // 2], number % 2 == 0
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Play two UCI engines against each other.")
+    parser.add_argument("--engine", action="append", type=parse_engine_spec, metavar="SPEC", required=True)
+    parser.add_argument("--games", type=int, default=100, help="an even number (default %(default)s)")
+    parser.add_argument("--movetime", type=int, default=DEFAULT_MOVETIME_MS, help="ms a move (default %(default)s)")
+    parser.add_argument(
+        "--margin", type=float, default=DEFAULT_MARGIN_MS, help="ms above it that lose (default %(default)s)"
+    )
+    parser.add_argument("--concurrency", type=int, default=1, help="games at a time (default %(default)s)")
+    parser.add_argument("--output", type=Path, help="log of the games; an existing one is taken up")
+    parser.add_argument("--repetitions", type=Repetitions, choices=list(Repetitions), default=Repetitions.JUDGED)
+    parser.add_argument("--game-plies", type=int, default=DEFAULT_MAX_PLIES, help="then a draw (default %(default)s)")
+    add_opening_arguments(parser)
+    arguments = parser.parse_args()
+    names = [engine.name for engine in arguments.engine]
+    if len(names) != 2 or names[0] == names[1]:
+        parser.error(f"The engines are {names}; expected two with different names.")
+    if arguments.games < 2 or arguments.games % 2:
+        parser.error(f"--games is {arguments.games}; expected an even number, as every opening is played twice.")
+    if min(arguments.concurrency, arguments.movetime) < 1:
+        parser.error("--concurrency and --movetime are at least 1.")
+    return arguments
 
 
-def run_match(specs: tuple[EngineSpec, EngineSpec], args: argparse.Namespace) -> list[float]:
-    """Play what the output file lacks; returns the first engine's points, game by game."""
-    names = (specs[0].name, specs[1].name)
-    records = [json.loads(line) for line in args.output.read_text().splitlines()] if args.output.exists() else []
-    points = [record["points"] for record in records]
-    fens = balanced_openings(create_engine(), (args.games + 1) // 2, args.seed)
-    clients = [UciClient(spec) for spec in specs]
-    with args.output.open("a") as output:
-        for number, fen, first_is_white in _schedule(fens, args.games):
-            if number < len(points):
-                continue
-            players = (clients[0], clients[1]) if first_is_white else (clients[1], clients[0])
-            game = play_game(players, fen, args.movetime, args.margin)
-            if not first_is_white:
-                game["late_ms"].reverse()
-            points.append(game["white"] if first_is_white else 1 - game["white"])
-            output.write(json.dumps(game | {"number": number, "points": points[-1]}) + "\n")
-            output.flush()
-            print(f"{number + 1:4d} {game['reason']:24s} {summary(points, names)}", flush=True)
-    for client in clients:
-        client.quit()
-    return points
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--engine", action="append", required=True, type=parse_engine, help="twice")
-    parser.add_argument("--games", type=int, default=100)
-    parser.add_argument("--movetime", type=int, default=100, help="milliseconds a move")
-    parser.add_argument("--margin", type=int, default=100, help="milliseconds a move may be late")
-    parser.add_argument("--seed", type=int, default=1, help="of the openings")
-    parser.add_argument("--output", type=Path, required=True, help="JSON Lines, one game each")
-    args = parser.parse_args()
-    if len(args.engine) != 2:
-        parser.error(f"There are {len(args.engine)} engines; expected two.")
-    points = run_match(tuple(args.engine), args)
-    print(summary(points, (args.engine[0].name, args.engine[1].name)))
+def main() -> int:
+    arguments = parse_arguments()
+    try:
+        settings = MatchSettings(
+            tuple(arguments.engine),
+            arguments.movetime,
+            arguments.margin,
+            Rules(arguments.repetitions, arguments.game_plies),
+            opening_settings(arguments),
+        )
+        log = MatchLog(arguments.output, settings.settings())
+        Match(settings, log, arguments.concurrency).run(arguments.games)
+    except (SpecError, LogError, OpeningError, EngineFailure) as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("Interrupted; the same command goes on with the match.", file=sys.stderr)
+        return 130
+    print("\n".join(summary_lines(log.records, settings.names)))
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

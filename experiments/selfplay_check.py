@@ -1,86 +1,150 @@
 """Games of the engine against itself, with every move and every line checked by an independent rule book.
 
-    python experiments/selfplay_check.py --games 100 --movetime 50
+    python -m experiments.selfplay_check --games 100 --movetime 50
 
-Ends with status 1 if a move or a line was illegal, an engine failed, or a move was late.
+Of every search it checks that
+
+    the best move, the ponder move after it, and every line of every info line are legal,
+    the best move is the first of the last line about the best line of play,
+    the answer came within movetime + margin of sending `go`,
+
+and that no process failed. Each fault is printed as the commands that led to it. Ends with status 1 if there was
+any fault, or a game that could not be finished. Late moves can also be the machine's doing: --margin is for that.
 """
 
 import argparse
+import shlex
 import sys
+from collections import Counter
 from dataclasses import dataclass, field
+from statistics import mean
 
-from experiments.openings import balanced_openings
-from experiments.rulebook import first_illegal, legal_moves, piece_count, verdict
-from experiments.uci_client import EngineFailure, EngineSpec, UciClient
-from uci.engine import create_engine
+from experiments.engine_spec import EngineSpec, parse_engine_spec
+from experiments.openings import Opening, OpeningError, add_opening_arguments, make_openings, opening_settings
+from experiments.play import FORFEITS, Player, play_game, root_position
+from experiments.rulebook import DEFAULT_MAX_PLIES, Repetitions, RuledGame, Rules, first_illegal, is_legal_line
+from experiments.uci_client import EngineFailure, SearchOutcome
 
-SEARCH_TIMEOUT_S = 30
+DEFAULT_GAMES = 100
+DEFAULT_MOVETIME_MS = 50
+DEFAULT_MARGIN_MS = 50.0
 
 
 @dataclass
-class Tally:
-    """What was seen, and what was wrong."""
+class Inspection:
+    """Observes searches, and collects what it saw and what was wrong. overruns_ms: beyond the time of the move."""
 
-    games: int = 0
-    moves: int = 0
+    margin_ms: float
+    searches: int = 0
     lines: int = 0
-    worst_late_ms: float = 0.0
-    late_moves: int = 0
+    line_moves: int = 0
+    overruns_ms: list[float] = field(default_factory=list)
+    endings: Counter[str] = field(default_factory=Counter)
     faults: list[str] = field(default_factory=list)
 
+    def observe(self, game: RuledGame, player: Player, outcome: SearchOutcome) -> None:
+        self.searches += 1
+        overrun_ms = outcome.elapsed_ms - player.movetime_ms
+        self.overruns_ms.append(overrun_ms)
+        faults = self._line_faults(game, outcome)
+        if overrun_ms > self.margin_ms:
+            faults.append(f"{overrun_ms:.1f} ms late, in search number {self.searches}")
+        commands = f"position {_root_words(game)} moves {' '.join(game.moves)} | go movetime {player.movetime_ms}"
+        for fault in faults:
+            self.add_fault(f"{fault}: {commands}")
 
-def check_game(client: UciClient, fen: str, movetime_ms: int, margin_ms: int, tally: Tally) -> str:
-    """Play one game; returns the reason for its end."""
-    moves: list[str] = []
-    quiet_plies = 0
-    client.new_game()
-    while (end := verdict(fen, moves, quiet_plies)) is None:
-        outcome = client.search(fen, moves, f"movetime {movetime_ms}", SEARCH_TIMEOUT_S)
-        late_ms = outcome.elapsed_ms - movetime_ms
-        tally.worst_late_ms = max(tally.worst_late_ms, late_ms)
-        if late_ms > margin_ms:
-            tally.late_moves += 1
-            tally.faults.append(f"{fen} moves {' '.join(moves)}: {late_ms:.0f} ms late")
-        for line in outcome.lines:
-            tally.lines += 1
-            wrong = first_illegal(fen, moves, line)
-            if wrong is not None:
-                tally.faults.append(f"{fen} moves {' '.join(moves)}: {line[wrong]} in {' '.join(line)}")
-        if outcome.best_move not in legal_moves(fen, moves):
-            tally.faults.append(f"{fen} moves {' '.join(moves)}: best move {outcome.best_move}")
-            return "illegal move"
-        before = piece_count(fen, moves)
-        moves.append(outcome.best_move)
-        quiet_plies = quiet_plies + 1 if piece_count(fen, moves) == before else 0
-        tally.moves += 1
-    return end[1]
+    def add_fault(self, text: str) -> None:
+        self.faults.append(text)
+        print(f"FAULT {text}", flush=True)
+
+    def _line_faults(self, game: RuledGame, outcome: SearchOutcome) -> list[str]:
+        """Illegal moves in what the engine said; lines that were already checked are not checked again."""
+        faults = []
+        answer = tuple(move for move in (outcome.best_move, outcome.ponder_move) if move)
+        lines = {info.pv: info.text for info in outcome.infos if info.pv}
+        for line, text in {answer: "bestmove " + " ponder ".join(answer), **lines}.items():
+            self.lines += 1
+            self.line_moves += len(line)
+            if not is_legal_line(game.fen, line):
+                at = first_illegal(game.fen, line)
+                faults.append(f"illegal move {'(none)' if at is None else line[at]} in '{text}'")
+        if outcome.best_move is None:
+            faults.append("no best move although there are legal moves")
+        last = outcome.last_scored
+        if last is None or last.pv[:1] != answer[:1]:
+            faults.append(f"best move {outcome.best_move} does not begin the last line '{last and last.text}'")
+        return faults
+
+    def summary(self, games: int) -> str:
+        overruns = sorted(self.overruns_ms) or [0.0]
+        late = sum(overrun > self.margin_ms for overrun in self.overruns_ms)
+        endings = ", ".join(f"{count} {reason}" for reason, count in self.endings.most_common())
+        return (
+            f"{games} games: {endings}\n"
+            f"{self.searches} searches, {self.lines} different lines with {self.line_moves} moves\n"
+            f"overrun in ms: mean {mean(overruns):.1f}, 99 % below {overruns[int(0.99 * len(overruns))]:.1f}, "
+            f"worst {overruns[-1]:.1f}, {late} above {self.margin_ms:g}\n"
+            f"{len(self.faults)} faults"
+        )
+
+
+def _root_words(game: RuledGame) -> str:
+    root = root_position(game)
+    return root if root == "startpos" else f"fen {root}"
+
+
+def check_games(
+    spec: EngineSpec, openings: list[Opening], movetime_ms: int, rules: Rules, inspection: Inspection
+) -> None:
+    """Play one game from each opening; the engine meets itself in two processes."""
+    players = tuple(Player(spec.create_client(), spec.movetime_ms or movetime_ms) for _ in range(2))
+    try:
+        for number, opening in enumerate(openings, 1):
+            for player in players:
+                player.prepare()
+            game = RuledGame(moves=opening.moves, rules=rules)
+            outcome = play_game(*players, game, inspection.observe)
+            inspection.endings[outcome.reason] += 1
+            if outcome.reason in FORFEITS:
+                inspection.add_fault(f"game {number} (seed {opening.seed}): {outcome.detail}")
+            print(f"{number}/{len(openings)}  {outcome.reason}, {len(game.moves)} plies, slowest {outcome.slowest_ms}")
+            sys.stdout.flush()
+    finally:
+        for player in players:
+            player.client.quit()
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Let an engine play itself, and check all it says.")
+    parser.add_argument("--engine", type=parse_engine_spec, metavar="SPEC", default=default_spec())
+    parser.add_argument("--games", type=int, default=DEFAULT_GAMES, help="default %(default)s")
+    parser.add_argument("--movetime", type=int, default=DEFAULT_MOVETIME_MS, help="ms a move (default %(default)s)")
+    parser.add_argument(
+        "--margin", type=float, default=DEFAULT_MARGIN_MS, help="ms above it that are a fault (default %(default)s)"
+    )
+    parser.add_argument("--game-plies", type=int, default=DEFAULT_MAX_PLIES, help="then a draw (default %(default)s)")
+    add_opening_arguments(parser)
+    return parser.parse_args()
+
+
+def default_spec() -> EngineSpec:
+    """The engine of this environment."""
+    return EngineSpec("jaxfish", f"{shlex.quote(sys.executable)} -m uci.main")
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--games", type=int, default=100)
-    parser.add_argument("--movetime", type=int, default=50, help="milliseconds a move")
-    parser.add_argument("--margin", type=int, default=50, help="milliseconds a move may be late")
-    parser.add_argument("--seed", type=int, default=1000, help="of the openings")
-    args = parser.parse_args()
-    tally = Tally()
-    client = UciClient(EngineSpec("jaxfish", (sys.executable, "-m", "uci.main")))
-    for number, fen in enumerate(balanced_openings(create_engine(), args.games, args.seed), 1):
-        try:
-            reason = check_game(client, fen, args.movetime, args.margin, tally)
-        except EngineFailure as failure:
-            tally.faults.append(str(failure))
-            break
-        tally.games += 1
-        print(f"{number:4d} {reason:24s} moves {tally.moves} worst {tally.worst_late_ms:.1f} ms late", flush=True)
-    client.quit()
-    for fault in tally.faults:
-        print(f"FAULT {fault}")
-    print(
-        f"{tally.games} games, {tally.moves} moves, {tally.lines} lines, {len(tally.faults)} faults, "
-        f"worst {tally.worst_late_ms:.1f} ms late"
-    )
-    return 1 if tally.faults or tally.games < args.games else 0
+    arguments = parse_arguments()
+    inspection = Inspection(arguments.margin)
+    rules = Rules(Repetitions.JUDGED, arguments.game_plies)
+    try:
+        openings = make_openings(opening_settings(arguments), list(range(arguments.games)))
+        check_games(arguments.engine, list(openings.values()), arguments.movetime, rules, inspection)
+    except (EngineFailure, OpeningError) as error:
+        inspection.add_fault(str(error))
+    except KeyboardInterrupt:
+        inspection.add_fault("interrupted")
+    print(inspection.summary(sum(inspection.endings.values())))
+    return 1 if inspection.faults else 0
 
 
 if __name__ == "__main__":

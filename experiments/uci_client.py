@@ -17,6 +17,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 
 START_TIMEOUT_S = 180.0  # jaxfish compiles its kernels on the first start, half a minute on an idle machine
@@ -44,7 +45,7 @@ class EngineNonsense(EngineFailure):
 
 @dataclass(frozen=True)
 class InfoLine:
-    """What an info line says of a line of play; None for what it leaves out. score_cp and mate_moves exclude each other."""
+    """What an info line says of a line of play; None for what it leaves out. A score is score_cp or mate_moves."""
 
     text: str
     depth: int | None = None
@@ -188,10 +189,8 @@ class UciClient:
     def _reap(self) -> int:
         process, self._process = self._process, None
         status = process.wait()
-        try:
+        with suppress(BrokenPipeError):  # by a command that the engine did not live to read
             process.stdin.close()
-        except BrokenPipeError:
-            pass  # a command that the engine did not live to read
         return status
 
     def _send(self, command: str) -> None:

@@ -20,13 +20,13 @@ from games.xiangqi.geometry import (
     FILES,
     FIRST_OF_KIND,
     KIND_OF,
-    KING,
     KNIGHT,
     MOVE_SHIFT,
     NO_SQUARE,
     PAWN,
     PIECES_PER_SIDE,
     RANK_OF,
+    RANKS,
     ROOK,
     SQUARE_MASK,
     SQUARES,
@@ -46,7 +46,8 @@ from games.xiangqi.tables import (
     SHORT_ROW,
 )
 
-# Two rooks and two cannons 17 each, knights 8, elephants, advisors and the king 4, pawns 3: 119.
+# Two rooks and two cannons 17 each, knights 8, elephants, advisors and the king 4, pawns 3: 119. Generators may write
+# up to nine words more than they count.
 MAX_MOVES = 128
 MAX_PERFT_DEPTH = 64
 
@@ -104,18 +105,18 @@ def _generate_slides(position, origin, is_cannon, own, which, moves, count):
     along_rank = rank_line(position, origin)
     along_file = file_line(position, origin)
     if which != CAPTURES:
-        for to_file in range((along_rank >> 16) & 15, file):
-            store_i32(moves, count, origin | (start + to_file) << MOVE_SHIFT)
-            count += 1
-        for to_file in range(file + 1, ((along_rank >> 20) & 15) + 1):
-            store_i32(moves, count, origin | (start + to_file) << MOVE_SHIFT)
-            count += 1
-        for to_rank in range((along_file >> 16) & 15, rank):
-            store_i32(moves, count, origin | (to_rank * FILES + file) << MOVE_SHIFT)
-            count += 1
-        for to_rank in range(rank + 1, ((along_file >> 20) & 15) + 1):
-            store_i32(moves, count, origin | (to_rank * FILES + file) << MOVE_SHIFT)
-            count += 1
+        # The quiet targets are all from the lowest to the highest but the origin, at most as many as the line has
+        # squares less one; that many are written, because loops of known length run on vectors.
+        lowest = (along_rank >> 16) & 15
+        for k in range(FILES - 1):
+            to_file = lowest + k + int64(lowest + k >= file)
+            store_i32(moves, count + k, origin | (start + to_file) << MOVE_SHIFT)
+        count += ((along_rank >> 20) & 15) - lowest
+        lowest = (along_file >> 16) & 15
+        for k in range(RANKS - 1):
+            to_rank = lowest + k + int64(lowest + k >= rank)
+            store_i32(moves, count + k, origin | (to_rank * FILES + file) << MOVE_SHIFT)
+        count += ((along_file >> 20) & 15) - lowest
     if which != QUIETS:
         shift = 8 if is_cannon else 0  # a cannon takes the second piece on the line
         along_rank >>= shift
