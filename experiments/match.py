@@ -140,11 +140,16 @@ class Match:
     def _stop(self, workers: Iterable[threading.Thread]) -> None:
         """End the engines, and with them whatever games still run."""
         self._stopping.set()
+        for worker in workers:
+            while worker.is_alive():  # it may just have started an engine
+                self._kill_engines()
+                worker.join(INTERRUPT_POLL_S)
+        self._kill_engines()
+
+    def _kill_engines(self) -> None:
         for team in self._teams:
             for player in team:
                 player.client.kill()
-        for worker in workers:
-            worker.join()
 
 
 def _record(number: int, opening: Opening, names: tuple[str, str], game: RuledGame, outcome: GameOutcome) -> GameRecord:

@@ -149,7 +149,7 @@ class RuledGame:
         if ATTACKERS.isdisjoint(self.fen.split()[0]):
             return Verdict(DRAW, "no attackers")
         if len(self.moves) >= self._rules.max_plies:
-            return Verdict(DRAW, f"{self._rules.max_plies} plies")
+            return Verdict(DRAW, "length limit")
         return None
 
     def _enter(self, fen: str) -> None:

@@ -8,8 +8,11 @@ Of every search it checks that
     the best move is the first of the last line about the best line of play,
     the answer came within movetime + margin of sending `go`,
 
-and that no process failed. Each fault is printed as the commands that led to it. Ends with status 1 if there was
-any fault, or a game that could not be finished. Late moves can also be the machine's doing: --margin is for that.
+and that no process failed. An illegal move is printed with the commands that led to it. Ends with status 1 if
+there was any fault.
+
+A late answer may be the machine's doing. So with it comes for how long, since the move before, some process had
+to wait for a processor, where the system tells (Linux does): on an idle machine that is next to nothing.
 """
 
 import argparse
@@ -17,17 +20,19 @@ import shlex
 import sys
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 from statistics import mean
 
 from experiments.engine_spec import EngineSpec, parse_engine_spec
 from experiments.openings import Opening, OpeningError, add_opening_arguments, make_openings, opening_settings
 from experiments.play import FORFEITS, Player, play_game, root_position
 from experiments.rulebook import DEFAULT_MAX_PLIES, Repetitions, RuledGame, Rules, first_illegal, is_legal_line
-from experiments.uci_client import EngineFailure, SearchOutcome
+from experiments.uci_client import START_POSITION, EngineFailure, SearchOutcome
 
 DEFAULT_GAMES = 100
 DEFAULT_MOVETIME_MS = 50
 DEFAULT_MARGIN_MS = 50.0
+PRESSURE_FILE = Path("/proc/pressure/cpu")  # Linux: time in which processes waited for a processor, in microseconds
 
 
 @dataclass
@@ -41,17 +46,25 @@ class Inspection:
     overruns_ms: list[float] = field(default_factory=list)
     endings: Counter[str] = field(default_factory=Counter)
     faults: list[str] = field(default_factory=list)
+    game_name: str = ""
+    _waited_ms: float | None = None
 
     def observe(self, game: RuledGame, player: Player, outcome: SearchOutcome) -> None:
         self.searches += 1
         overrun_ms = outcome.elapsed_ms - player.movetime_ms
         self.overruns_ms.append(overrun_ms)
-        faults = self._line_faults(game, outcome)
+        for fault in self._line_faults(game, outcome):
+            self.add_fault(f"{fault}: {_commands(game, player)}")
         if overrun_ms > self.margin_ms:
-            faults.append(f"{overrun_ms:.1f} ms late, in search number {self.searches}")
-        commands = f"position {_root_words(game)} moves {' '.join(game.moves)} | go movetime {player.movetime_ms}"
-        for fault in faults:
-            self.add_fault(f"{fault}: {commands}")
+            self.add_fault(f"{overrun_ms:.1f} ms late at ply {len(game.moves)} of {self.game_name}{self._excuse()}")
+        self._waited_ms = processor_wait_ms()
+
+    def _excuse(self) -> str:
+        """What the machine was doing since the search before."""
+        now_ms = processor_wait_ms()
+        if now_ms is None or self._waited_ms is None:
+            return ""
+        return f", while processes waited {now_ms - self._waited_ms:.1f} ms for a processor"
 
     def add_fault(self, text: str) -> None:
         self.faults.append(text)
@@ -88,9 +101,20 @@ class Inspection:
         )
 
 
-def _root_words(game: RuledGame) -> str:
+def _commands(game: RuledGame, player: Player) -> str:
+    """What to send to an engine to see the search again."""
     root = root_position(game)
-    return root if root == "startpos" else f"fen {root}"
+    words = ["position", root if root == START_POSITION else f"fen {root}"]
+    return " ".join([*words, *(["moves", *game.moves] if game.moves else [])]) + f" | go movetime {player.movetime_ms}"
+
+
+def processor_wait_ms() -> float | None:
+    """Time since the system started in which some process waited for a processor; None if the system does not tell."""
+    try:
+        some = PRESSURE_FILE.read_text().splitlines()[0]  # some avg10=0.00 avg60=0.00 avg300=0.00 total=123456
+    except OSError:
+        return None
+    return int(some.rpartition("total=")[2]) / 1000
 
 
 def check_games(
@@ -103,10 +127,11 @@ def check_games(
             for player in players:
                 player.prepare()
             game = RuledGame(moves=opening.moves, rules=rules)
+            inspection.game_name = f"game {number} (seed {opening.seed})"
             outcome = play_game(*players, game, inspection.observe)
             inspection.endings[outcome.reason] += 1
             if outcome.reason in FORFEITS:
-                inspection.add_fault(f"game {number} (seed {opening.seed}): {outcome.detail}")
+                inspection.add_fault(f"{inspection.game_name}: {outcome.detail}")
             print(f"{number}/{len(openings)}  {outcome.reason}, {len(game.moves)} plies, slowest {outcome.slowest_ms}")
             sys.stdout.flush()
     finally:

@@ -1,0 +1,109 @@
+"""One game between two engines, move by move, under the eyes of the rule book."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from experiments.rulebook import BLACK_WINS, START_FEN, WHITE_WINS, RuledGame, RuleError
+from experiments.uci_client import START_POSITION, EngineFailure, SearchOutcome, UciClient
+
+HANG_GRACE_S = 30.0  # an engine this long overdue hangs; before, it is only late
+
+TIME_FORFEIT = "time forfeit"
+ILLEGAL_MOVE = "illegal move"
+ENGINE_FAILURE = "engine failure"
+FORFEITS = (TIME_FORFEIT, ILLEGAL_MOVE, ENGINE_FAILURE)
+
+
+@dataclass(frozen=True)
+class Player:
+    """An engine and its time. It loses the game when a move takes longer than movetime_ms + margin_ms."""
+
+    client: UciClient
+    movetime_ms: int
+    margin_ms: float = math.inf
+
+    @property
+    def name(self) -> str:
+        return self.client.name
+
+    def prepare(self) -> None:
+        """Start the engine if it is not running."""
+        if not self.client.is_running:
+            self.client.start()
+
+    def search(self, game: RuledGame) -> SearchOutcome:
+        """Let the engine think about the game's position."""
+        timeout_s = self.movetime_ms / 1000 + HANG_GRACE_S
+        return self.client.search(root_position(game), game.moves, f"movetime {self.movetime_ms}", timeout_s)
+
+
+@dataclass(frozen=True)
+class GameOutcome:
+    """white_points: 1, 0.5 or 0. slowest_ms: White's and Black's longest move. detail: what a forfeit was about."""
+
+    white_points: float
+    reason: str
+    slowest_ms: tuple[float, float]
+    detail: str = ""
+
+
+Observer = Callable[[RuledGame, Player, SearchOutcome], None]
+
+
+@dataclass
+class _Slowest:
+    """Longest move of White and of Black so far."""
+
+    ms: list[float] = field(default_factory=lambda: [0.0, 0.0])
+
+    def note(self, white: bool, elapsed_ms: float) -> None:
+        at = 0 if white else 1
+        self.ms[at] = max(self.ms[at], round(elapsed_ms, 1))
+
+
+def root_position(game: RuledGame) -> str:
+    """Where the game began, as `position` wants it."""
+    return START_POSITION if game.fens[0] == START_FEN else game.fens[0]
+
+
+def play_game(white: Player, black: Player, game: RuledGame, observe: Observer | None = None) -> GameOutcome:
+    """Play on from where `game` stands until it ends. `observe` sees each search before its move is played.
+
+    An engine that fails loses, and its process is ended: `prepare` starts it again.
+    """
+    slowest = _Slowest()
+    player = white
+    try:
+        for player in (white, black):
+            player.client.new_game()
+        while (verdict := game.verdict()) is None:
+            player = white if game.white_to_move else black
+            outcome = player.search(game)
+            slowest.note(game.white_to_move, outcome.elapsed_ms)
+            if observe is not None:
+                observe(game, player, outcome)
+            forfeit = _play_move(game, player, outcome)
+            if forfeit is not None:
+                return _lost(player is white, *forfeit, slowest)
+    except EngineFailure as failure:
+        player.client.kill()
+        return _lost(player is white, ENGINE_FAILURE, str(failure), slowest)
+    return GameOutcome(verdict.white_points, verdict.reason, tuple(slowest.ms))
+
+
+def _play_move(game: RuledGame, player: Player, outcome: SearchOutcome) -> tuple[str, str] | None:
+    """Play the engine's move; (reason, detail) if it has forfeited the game instead."""
+    if outcome.elapsed_ms > player.movetime_ms + player.margin_ms:
+        return TIME_FORFEIT, f"{player.name} took {outcome.elapsed_ms:.1f} ms for a move of {player.movetime_ms} ms."
+    if outcome.best_move is None:
+        return ILLEGAL_MOVE, f"{player.name} had no move in {game.fen}."
+    try:
+        game.play(outcome.best_move)
+    except RuleError:
+        return ILLEGAL_MOVE, f"{player.name} played {outcome.best_move} in {game.fen}."
+    return None
+
+
+def _lost(white_lost: bool, reason: str, detail: str, slowest: _Slowest) -> GameOutcome:
+    return GameOutcome(BLACK_WINS if white_lost else WHITE_WINS, reason, tuple(slowest.ms), detail)
