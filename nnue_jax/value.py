@@ -90,7 +90,8 @@ def win_draw_loss(value: int, material: int) -> tuple[int, int, int]:
     a, b = win_rate_parameters(material)
 
     def wins(v: int) -> int:
-        return int(0.5 + 1000 / (1 + math.exp((a - v) / b)))
+        exponent = min((a - v) / b, 700.0)  # beyond that e ** x overflows, and nobody wins
+        return int(0.5 + 1000 / (1 + math.exp(exponent)))
 
     win, loss = wins(value), wins(-value)
     return win, 1000 - win - loss, loss
