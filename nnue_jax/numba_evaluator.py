@@ -174,7 +174,7 @@ class SharedParameters:
     def __init__(self, network: Network):
         if network.architecture.threats:
             raise NetworkError(
-                f"The network {network.architecture} has threat features; the Numba evaluator reads networks without them."
+                f"The network {network.architecture} has threat features; the Numba evaluator takes none."
             )
         stacks = network.stacks
         self.architecture = network.architecture

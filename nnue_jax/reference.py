@@ -12,7 +12,6 @@ from games.xiangqi.geometry import (
     CANNON,
     FILES,
     KIND_OF,
-    KING,
     KNIGHT,
     NO_SQUARE,
     PIECES_PER_SIDE,

@@ -9,7 +9,7 @@ import numpy as np
 from numba import int64
 
 from games.jit import leaf, routine
-from games.xiangqi.attacks import FIRST_CANNON, FIRST_KNIGHT, FIRST_PAWN, FIRST_ROOK, is_cannon, is_pawn, is_rook
+from games.xiangqi.attacks import FIRST_KNIGHT, FIRST_ROOK, is_cannon, is_pawn, is_rook
 from games.xiangqi.geometry import (
     ADVISOR,
     BISHOP,

@@ -5,7 +5,7 @@ import pytest
 from games.jit import kernel
 from games.xiangqi import Game
 from games.xiangqi.fen import parse_fen
-from games.xiangqi.geometry import BLACK, KING, KINDS, MAX_OF_KIND, WHITE, standing_squares
+from games.xiangqi.geometry import BLACK, KINDS, KING, MAX_OF_KIND, WHITE, standing_squares
 from nnue_jax import reference
 from nnue_jax.architecture import FEATURE_BUCKETS, LAYER_STACKS, PIECE_SQUARE_FEATURES, PIECE_SQUARES, Architecture
 from nnue_jax.features import KING_ON_E_FILE, MIRROR_BASE, layer_stack_of, layer_stack_table, local_indices, mirror_term

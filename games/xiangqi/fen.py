@@ -131,7 +131,7 @@ _ALLOWED = [_allowed_squares(side) for side in (WHITE, BLACK)]
 
 
 def _parse_counters(fields: list[str]) -> tuple[int, int]:
-    """(rule60, fullmove) from FEN fields five and six; absent or unreadable counters are 0, as other engines read them."""
+    """(rule60, fullmove) from FEN fields five and six; absent or unreadable ones are 0, as in other engines."""
     rule60 = fullmove = 0
     try:
         rule60 = int(fields[0])

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from itertools import cycle, islice
 
 import numpy as np
-from tests.support.golden import all_fens
 
 from games.xiangqi import START_FEN, Game
 from games.xiangqi.geometry import move_text
+from tests.support.golden import all_fens
 
 FULL_GAME_PLIES = 200
 CONTINUATION_PLIES = 30
