@@ -322,6 +322,35 @@ def _list_changes(evaluator, position, perspective, facing, entry):
     return added, removed
 
 
+@leaf
+def _apply_rows_to_four(evaluator, cached, target, column, added, removed):
+    """Change four vectors of a cache entry by the listed rows, and copy them to a ply's accumulator."""
+    weight = evaluator.piece_square_weight
+    rows = evaluator.changed_rows
+    width = evaluator.width
+    first = load_i16x32(evaluator.cached_accumulators, cached)
+    second = load_i16x32(evaluator.cached_accumulators, cached + LANES)
+    third = load_i16x32(evaluator.cached_accumulators, cached + 2 * LANES)
+    fourth = load_i16x32(evaluator.cached_accumulators, cached + 3 * LANES)
+    for k in range(added):
+        place = int64(rows[k]) * width + column
+        first = add(first, load_i8x32_as_i16(weight, place))
+        second = add(second, load_i8x32_as_i16(weight, place + LANES))
+        third = add(third, load_i8x32_as_i16(weight, place + 2 * LANES))
+        fourth = add(fourth, load_i8x32_as_i16(weight, place + 3 * LANES))
+    for k in range(PIECES, PIECES + removed):
+        place = int64(rows[k]) * width + column
+        first = subtract(first, load_i8x32_as_i16(weight, place))
+        second = subtract(second, load_i8x32_as_i16(weight, place + LANES))
+        third = subtract(third, load_i8x32_as_i16(weight, place + 2 * LANES))
+        fourth = subtract(fourth, load_i8x32_as_i16(weight, place + 3 * LANES))
+    for memory, start in ((evaluator.cached_accumulators, cached), (evaluator.accumulators, target)):
+        store_vector(memory, start, first)
+        store_vector(memory, start + LANES, second)
+        store_vector(memory, start + 2 * LANES, third)
+        store_vector(memory, start + 3 * LANES, fourth)
+
+
 @routine
 def _refresh(evaluator, position, perspective, ply):
     """Sums of `ply`, which is the present position, by way of the cache."""
@@ -333,14 +362,19 @@ def _refresh(evaluator, position, perspective, ply):
     added, removed = _list_changes(evaluator, position, perspective, facing, entry)
     rows = evaluator.changed_rows
     target = (ply * 2 + perspective) * width
-    for i in range(0, width, LANES):
-        value = load_i16x32(evaluator.cached_accumulators, entry * width + i)
-        for k in range(added):
-            value = add(value, load_i8x32_as_i16(weight, int64(rows[k]) * width + i))
-        for k in range(PIECES, PIECES + removed):
-            value = subtract(value, load_i8x32_as_i16(weight, int64(rows[k]) * width + i))
-        store_vector(evaluator.cached_accumulators, entry * width + i, value)
-        store_vector(evaluator.accumulators, target + i, value)
+    cached = entry * width
+    if width % (4 * LANES) == 0:
+        for i in range(0, width, 4 * LANES):
+            _apply_rows_to_four(evaluator, cached + i, target + i, i, added, removed)
+    else:
+        for i in range(0, width, LANES):
+            value = load_i16x32(evaluator.cached_accumulators, cached + i)
+            for k in range(added):
+                value = add(value, load_i8x32_as_i16(weight, int64(rows[k]) * width + i))
+            for k in range(PIECES, PIECES + removed):
+                value = subtract(value, load_i8x32_as_i16(weight, int64(rows[k]) * width + i))
+            store_vector(evaluator.cached_accumulators, cached + i, value)
+            store_vector(evaluator.accumulators, target + i, value)
     sums = load_i32x16(evaluator.cached_psqt, entry * LAYER_STACKS)
     for k in range(added):
         sums = add(sums, load_i32x16(psqt, int64(rows[k]) * LAYER_STACKS))

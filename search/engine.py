@@ -56,9 +56,11 @@ class _Worker:
         roots = record["root_moves"]
         order = record["root_order"][: record["root_count"]]
         done = int(record["pv_index"])
-        # What the running line has found so far is not sorted yet.
-        unsorted = order[done:][np.argsort(-roots["score"][order[done:]], kind="stable")]
-        return [roots[i] for i in (*order[:done], *unsorted)[:count]]
+        if done < count:
+            # What the running line has found so far is not sorted yet.
+            order = order.copy()
+            order[done:] = order[done:][np.argsort(-roots["score"][order[done:]], kind="stable")]
+        return [roots[i] for i in order[:count].tolist()]
 
 
 class Engine:
