@@ -128,6 +128,16 @@ def test_generators_append():
         assert generated(position, which, first=5) == generated(position, which)
 
 
+def test_a_position_with_very_many_moves():
+    """Found by hill climbing; nothing may be written behind the buffer, which `generated` sees to."""
+    fen = "R8/2P2P1P1/4k4/1R7/2N2P1P1/8C/6C2/2N1BA3/3K5/2B2A3 w - - 0 1"
+    game = Game(fen)
+    assert game.legal_move_texts() == rules.legal_moves(*rules.parse(fen))
+    moves = generated(game.position, ALL)
+    assert len(moves) > 100
+    assert sorted(moves) == sorted(generated(game.position, CAPTURES) + generated(game.position, QUIETS))
+
+
 def test_legal_moves_are_pseudo_legal_and_give_check_as_told():
     """Three ways to ask whether a move gives check, and the key it leads to, against making the move."""
     checks = illegal = 0

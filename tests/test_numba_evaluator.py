@@ -31,6 +31,7 @@ NETWORKS = {
     "bootstrap": lambda: read_network(DEFAULT_NETWORK),
     # Accumulators wrap around, and every clipping meets both of its ends.
     "extreme": lambda: random_network(64, extreme=True),
+    "extreme, in whole groups of vectors": lambda: random_network(128, extreme=True),
 }
 
 

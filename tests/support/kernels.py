@@ -19,6 +19,8 @@ from games.xiangqi.movegen import (
 )
 from games.xiangqi.position import key_after, make_move, pass_move, unmake_move
 
+GUARD_WORDS = 64
+
 
 @kernel
 def _generate(position, which, moves, count):
@@ -69,10 +71,11 @@ def _has_legal_move(position, moves):
 
 
 def generated(position: np.ndarray, which: int, first: int = 0) -> list[int]:
-    """Pseudo-legal moves of one sort; `first` moves that are already in the buffer must survive."""
-    moves = np.full(MAX_MOVES + first, -1, np.int32)
+    """Pseudo-legal moves of one sort; `first` moves that are already in the buffer must survive, and what is after it."""
+    moves = np.full(first + MAX_MOVES + GUARD_WORDS, -1, np.int32)
     count = _generate(position[0], which, address_of(moves), first)
     assert (moves[:first] == -1).all(), "earlier moves were overwritten"
+    assert (moves[first + MAX_MOVES :] == -1).all(), "moves were written past the end of the buffer"
     return moves[first:count].tolist()
 
 
