@@ -1,10 +1,8 @@
 """How every kernel of the project is compiled, and where its machine code is kept.
 
-Three decorators are enough; only kernels can be called from Python (the others have no entry for it: use their
-`py_func`). A `kernel` is called from Python. A `leaf` is a small function that is always
-inlined into its callers. A `routine` is a larger one that kernels call; inlining those everywhere would
-only make the code too big for the processor's caches, and slow to compile. All release the GIL and use C
-semantics for division.
+Two decorators are enough. A `kernel` is called from Python. A `leaf` is called by kernels and other leaves, and is
+always inlined; it has no entry from Python, so calling it there crashes (use its `py_func`). Both release the
+GIL and use C semantics for division.
 
 Numba's on-disk cache notices a change in the file of a cached function, but not in the functions it
 calls. So the cache directory is named after a hash of all sources that hold kernels: whatever is
@@ -52,8 +50,8 @@ def kernel_cache_directory() -> Path:
     return cache_root() / "kernels" / source_hash()
 
 
-# Leaves and routines do without the wrappers that Python would call, a quarter of the time to compile.
-INNER_OPTIONS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+# Leaves do without the wrappers that Python would call, which take a quarter of the time to compile.
+LEAF_OPTIONS = {"forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 def _compiled(function, **options):
@@ -70,11 +68,6 @@ def kernel(function):
     return _compiled(function, cache=True)
 
 
-def routine(function):
-    """Compile a `function` that kernels call."""
-    return _compiled(function, **INNER_OPTIONS)
-
-
 def leaf(function):
-    """Compile a small `function` that is inlined into each of its callers."""
-    return _compiled(function, forceinline=True, **INNER_OPTIONS)
+    """Compile a `function` that is inlined into each of its callers."""
+    return _compiled(function, **LEAF_OPTIONS)

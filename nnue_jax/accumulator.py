@@ -29,7 +29,7 @@ An array index of a perspective is the side itself.
 import numpy as np
 from numba import int64
 
-from games.jit import leaf, routine
+from games.jit import leaf
 from games.memory import load_i32, store_i32
 from games.xiangqi.geometry import (
     BLACK,
@@ -185,7 +185,7 @@ def reset(evaluator, position):
     _orient(position, state)
 
 
-@routine
+@leaf
 def push(evaluator, position, ply, move, captured):
     """Note that `move`, already made in `position`, leads from `ply` to the next."""
     before = evaluator.states[ply]
@@ -269,7 +269,7 @@ def _update_capture(evaluator, perspective, ply, added, removed, captured):
     store_vector(evaluator.psqt_sums, source + 2 * LAYER_STACKS, sums)
 
 
-@routine
+@leaf
 def _update(evaluator, perspective, ply):
     state = evaluator.states[ply]
     move = state.move
@@ -351,7 +351,7 @@ def _apply_rows_to_four(evaluator, cached, target, column, added, removed):
         store_vector(memory, start + 3 * LANES, fourth)
 
 
-@routine
+@leaf
 def _refresh(evaluator, position, perspective, ply):
     """Sums of `ply`, which is the present position, by way of the cache."""
     width = evaluator.width
@@ -385,7 +385,7 @@ def _refresh(evaluator, position, perspective, ply):
     evaluator.states[ply].computed[perspective] = 1
 
 
-@routine
+@leaf
 def bring_up_to_date(evaluator, position, perspective, ply):
     """Make the sums of `ply`, which is the present position, for one perspective."""
     states = evaluator.states

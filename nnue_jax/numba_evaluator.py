@@ -3,7 +3,7 @@
 import numpy as np
 from numba import int64
 
-from games.jit import kernel, leaf, routine
+from games.jit import kernel, leaf
 from games.memory import address_of, aligned_copy, aligned_zeros, load_i32
 from games.xiangqi.geometry import NO_SQUARE, PIECES
 from games.xiangqi.position import minor_count, rook_count
@@ -138,7 +138,7 @@ def _output(evaluator, stack):
     return int64(sum_lanes(sums)) + int64(load_i32(evaluator.fc2_bias, stack)) + skip
 
 
-@routine
+@leaf
 def evaluate(evaluator, position, ply):
     """Set `psqt` and `positional` to the output for the position at `ply` of the line."""
     for perspective in range(2):

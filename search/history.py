@@ -6,7 +6,7 @@ Every entry moves toward a bonus or malus b by h += b - h * |b| / limit, so it s
 import numpy as np
 from numba import int64, uint64
 
-from games.jit import leaf, routine
+from games.jit import leaf
 from games.xiangqi.geometry import EMPTY, KIND_OF, KINDS, MOVE_SHIFT, PIECES, PIECES_PER_SIDE, SQUARE_MASK, SQUARES
 from search.layout import CONTINUATIONS, NO_CONTINUATION, NOTED_CAPTURES, NOTED_QUIETS
 
@@ -86,7 +86,7 @@ def _update_continuation(histories, frame, place, bonus):
         table[index] = _moved(table[index], bonus // 2, int64(CONTINUATION_LIMIT))
 
 
-@routine
+@leaf
 def _update_quiet(histories, frame, position, move, bonus):
     index = butterfly_index(position.side, move)
     histories.butterfly[index] = _moved(histories.butterfly[index], bonus, int64(BUTTERFLY_LIMIT))
@@ -112,7 +112,7 @@ def note_searched(frame, position, move):
         frame.capture_count += 1
 
 
-@routine
+@leaf
 def reward_best(histories, frame, position, depth):
     """After a cutoff: the best move gains, the moves tried before it lose."""
     move = frame.best_move

@@ -9,7 +9,7 @@ import math
 import numpy as np
 from numba import int64
 
-from games.jit import leaf, routine
+from games.jit import leaf
 from games.xiangqi.attacks import gives_check, is_legal
 from games.xiangqi.geometry import EMPTY, MOVE_SHIFT, NO_MOVE, SQUARE_MASK
 from games.xiangqi.movegen import MAX_MOVES
@@ -89,7 +89,7 @@ def _reduction_table() -> np.ndarray:
 REDUCTIONS = _reduction_table()
 
 
-@routine
+@leaf
 def enter(searcher):
     frame = top_frame(searcher)
     ply = searcher.ply
@@ -118,7 +118,7 @@ def enter(searcher):
     return EVALUATE if frame.raw_eval == NO_VALUE else EVALUATED
 
 
-@routine
+@leaf
 def _look_up(searcher, frame):
     """Read the transposition table; whether its value ends the node."""
     data = probe(searcher.tt_entries, searcher.tt_buckets, searcher.position.key)
@@ -145,7 +145,7 @@ def _look_up(searcher, frame):
     )
 
 
-@routine
+@leaf
 def evaluated(searcher):
     """The static value is known: try to do without searching moves."""
     frame = top_frame(searcher)
@@ -185,7 +185,7 @@ def evaluated(searcher):
     return START_MOVES
 
 
-@routine
+@leaf
 def pass_returned(searcher):
     frame = top_frame(searcher)
     value = -searcher.value
@@ -196,7 +196,7 @@ def pass_returned(searcher):
     return START_MOVES
 
 
-@routine
+@leaf
 def start_moves(searcher):
     frame = top_frame(searcher)
     # Without a move to try first, a shallower search finds one more cheaply.
@@ -211,7 +211,7 @@ def start_moves(searcher):
     return NEXT_MOVE
 
 
-@routine
+@leaf
 def choose_move(searcher, histories):
     """Phase NEXT_MOVE: pick the next move that is legal and worth searching."""
     frame = top_frame(searcher)
@@ -243,7 +243,7 @@ def base_reduction(frame):
     return reduction
 
 
-@routine
+@leaf
 def _is_pruned(searcher, histories, frame, move):
     """Whether a legal move can be left out, given that another has saved the side from mate."""
     position = searcher.position
@@ -295,7 +295,7 @@ def _singular_beta(frame):
     return frame.tt_value - (44 + 72 * int64(frame.tt_pv and not frame.is_pv)) * frame.depth // 69
 
 
-@routine
+@leaf
 def _search_others(searcher, frame, move):
     """Search this node without `move`, at half the depth, on a frame of its own."""
     beta = _singular_beta(frame)
@@ -335,7 +335,7 @@ def _search_others(searcher, frame, move):
     return START_MOVES
 
 
-@routine
+@leaf
 def singular_returned(searcher):
     """Extend the table's move if all others failed low, and cut if two moves fail high."""
     frame = top_frame(searcher)
@@ -354,7 +354,7 @@ def singular_returned(searcher):
     return SEARCH_MOVE
 
 
-@routine
+@leaf
 def search_move(searcher, histories):
     """Play frame.move and search it, with a depth and window that fit its place in the order."""
     frame = top_frame(searcher)
@@ -379,7 +379,7 @@ def search_move(searcher, histories):
     return descend(searcher, frame, -alpha - 1, -alpha, depth, 1 - frame.cut_node)
 
 
-@routine
+@leaf
 def _reduction(searcher, histories, frame, move):
     position = searcher.position
     reduction = frame.reduction
@@ -397,7 +397,7 @@ def _reduction(searcher, histories, frame, move):
     return reduction - history * 946 // 8192
 
 
-@routine
+@leaf
 def search_again(searcher, frame, value):
     """Phase of another search of frame.move if `value` is more than its reduced depth or narrow window allowed for.
 
@@ -417,7 +417,7 @@ def search_again(searcher, frame, value):
     return NEXT_MOVE
 
 
-@routine
+@leaf
 def child_returned(searcher, histories):
     frame = top_frame(searcher)
     value = -searcher.value
@@ -441,7 +441,7 @@ def child_returned(searcher, histories):
     return NEXT_MOVE
 
 
-@routine
+@leaf
 def _finish(searcher, histories, frame):
     """All moves are done, or one failed high."""
     if frame.move_count == 0:

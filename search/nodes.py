@@ -7,7 +7,7 @@ frame, puts its value into searcher.value and returns the phase in which the nod
 
 from numba import int64
 
-from games.jit import leaf, routine
+from games.jit import leaf
 from games.memory import load_i64, load_i64_acquire, store_i64
 from games.xiangqi.attacks import gave_check
 from games.xiangqi.geometry import EMPTY, NO_MOVE, SQUARE_MASK
@@ -84,7 +84,7 @@ def expect(searcher, move):
     prefetch_bucket(searcher.tt_entries, searcher.tt_buckets, key_after(searcher.position, move))
 
 
-@routine
+@leaf
 def play(searcher, frame, move):
     """Make a legal move at the top frame's node."""
     position = searcher.position
@@ -116,7 +116,7 @@ def take_back(searcher, frame):
     unmake_move(searcher.position, frame.move, frame.captured)
 
 
-@routine
+@leaf
 def descend(searcher, parent, alpha, beta, depth, cut_node):
     """Enter the node after the move just played, or after a pass; returns the phase to begin with."""
     searcher.top += 1
@@ -173,7 +173,7 @@ def take_evaluation(searcher, frame):
     frame.raw_eval = max(-MAX_STATIC_VALUE, min(MAX_STATIC_VALUE, value))
 
 
-@routine
+@leaf
 def store_node(searcher, frame, bound, depth):
     """Write what is known of the top frame's node to the transposition table."""
     value = to_table(frame.best_value, searcher.ply)
@@ -213,7 +213,7 @@ def is_repetition(searcher, frame):
     return False
 
 
-@routine
+@leaf
 def is_draw_by_rule60(searcher, frame):
     """Whether the 60-move rule ends the game here; a side without a legal move has lost instead."""
     return frame.rule60 >= MAX_RULE60 and has_legal_move(

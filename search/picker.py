@@ -10,7 +10,7 @@ the front of the ranks, in begin ... bad_end - 1.
 
 from numba import int64
 
-from games.jit import leaf, routine
+from games.jit import leaf
 from games.memory import load_i32, store_i32
 from games.xiangqi.geometry import EMPTY, MOVE_SHIFT, NO_MOVE
 from games.xiangqi.movegen import generate_all, generate_captures, generate_quiets, is_pseudo_legal
@@ -60,14 +60,14 @@ def _rank(searcher, place, move, score):
     store_i32(searcher.ranks, place, score << RANK_SHIFT | move)
 
 
-@routine
+@leaf
 def _score_captures(searcher, histories, frame):
     for i in range(frame.next, frame.end):
         move = int64(load_i32(searcher.moves, i))
         _rank(searcher, i, move, _capture_score(searcher.position, histories, move))
 
 
-@routine
+@leaf
 def _score_quiets(searcher, histories, frame):
     position = searcher.position
     moves = searcher.moves
@@ -77,7 +77,7 @@ def _score_quiets(searcher, histories, frame):
         _rank(searcher, i, move, quiet_score(position, histories, context, move))
 
 
-@routine
+@leaf
 def _score_evasions(searcher, histories, frame):
     position = searcher.position
     context = continuation_context(frame)
@@ -109,7 +109,7 @@ def _take_best(searcher, frame):
     return int64(best)
 
 
-@routine
+@leaf
 def _next_capture(searcher, frame):
     """Next capture that does not lose material, or NO_MOVE; losing ones go to the front."""
     while frame.next < frame.end:
@@ -124,7 +124,7 @@ def _next_capture(searcher, frame):
     return NO_MOVE
 
 
-@routine
+@leaf
 def _next_other(searcher, frame):
     """Next move by score that is not the table's, or NO_MOVE."""
     while frame.next < frame.end:
@@ -169,7 +169,7 @@ def _begin(searcher, frame):
         frame.tt_move = NO_MOVE
 
 
-@routine
+@leaf
 def next_move(searcher, histories, frame):
     """Next pseudo-legal move, or NO_MOVE after the last."""
     if frame.stage == STAGE_TABLE_MOVE:
@@ -210,7 +210,7 @@ def next_move(searcher, histories, frame):
     return _next_other(searcher, frame)
 
 
-@routine
+@leaf
 def next_quiescence_move(searcher, histories, frame):
     """Next pseudo-legal capture, or evasion when in check; NO_MOVE after the last."""
     if frame.stage == STAGE_TABLE_MOVE:

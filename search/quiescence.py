@@ -2,7 +2,7 @@
 
 from numba import int64
 
-from games.jit import leaf, routine
+from games.jit import leaf
 from games.xiangqi.attacks import gives_check, is_legal
 from games.xiangqi.geometry import EMPTY, MOVE_SHIFT, NO_MOVE
 from games.xiangqi.movegen import has_legal_move
@@ -48,7 +48,7 @@ SEE_MARGIN = -106
 MAX_TRIED = 2  # moves after which only captures that give check, and captures in check, are searched
 
 
-@routine
+@leaf
 def q_enter(searcher):
     frame = top_frame(searcher)
     ply = searcher.ply
@@ -86,7 +86,7 @@ def q_enter(searcher):
     return Q_EVALUATE if frame.raw_eval == NO_VALUE else Q_EVALUATED
 
 
-@routine
+@leaf
 def q_evaluated(searcher):
     """Stand pat."""
     frame = top_frame(searcher)
@@ -125,7 +125,7 @@ def _is_pruned(searcher, frame, move):
     return not see_at_least(position, move, int64(SEE_MARGIN))
 
 
-@routine
+@leaf
 def q_next_move(searcher, histories):
     frame = top_frame(searcher)
     in_check = frame.in_check != 0
@@ -144,7 +144,7 @@ def q_next_move(searcher, histories):
         return descend(searcher, frame, -frame.beta, -frame.alpha, int64(0), int64(0))
 
 
-@routine
+@leaf
 def q_child_returned(searcher):
     frame = top_frame(searcher)
     value = -searcher.value
@@ -162,7 +162,7 @@ def q_child_returned(searcher):
     return Q_NEXT_MOVE
 
 
-@routine
+@leaf
 def _finish(searcher, frame):
     if frame.move_count == 0:
         # No evasion is mate. No capture may still be stalemate, which loses as well.

@@ -6,7 +6,7 @@ narrow window around its average score, which is widened until the score lies in
 
 from numba import int64
 
-from games.jit import routine
+from games.jit import leaf
 from games.xiangqi.attacks import king_attacked
 from games.xiangqi.geometry import NO_MOVE
 from search.history import note_searched, reward_best
@@ -29,7 +29,7 @@ from search.transposition import EXACT, LOWER, UPPER
 FIRST_WINDOW = 10
 
 
-@routine
+@leaf
 def root_iteration(searcher):
     """Begin the next iteration."""
     if searcher.depth >= searcher.max_depth:
@@ -42,7 +42,7 @@ def root_iteration(searcher):
     return ROOT_LINE
 
 
-@routine
+@leaf
 def root_line(searcher):
     """Begin the next line: choose its first window."""
     frame = searcher.frames[0]
@@ -59,7 +59,7 @@ def root_line(searcher):
     return ROOT_WINDOW
 
 
-@routine
+@leaf
 def root_window(searcher):
     """Begin a search of all moves of the line in the present window."""
     frame = searcher.frames[0]
@@ -96,7 +96,7 @@ def root_window(searcher):
     return ROOT_NEXT_MOVE
 
 
-@routine
+@leaf
 def root_next_move(searcher):
     if searcher.root_next == searcher.root_count:
         return ROOT_FINISHED
@@ -110,7 +110,7 @@ def root_next_move(searcher):
     return SEARCH_MOVE
 
 
-@routine
+@leaf
 def _note_score(searcher, root_move, value):
     """Record a score and, unless the move failed low, the line that leads to it."""
     root_move.score = value
@@ -128,7 +128,7 @@ def _note_score(searcher, root_move, value):
     root_move.pv_length = length + 1
 
 
-@routine
+@leaf
 def root_child_returned(searcher):
     frame = searcher.frames[0]
     value = -searcher.value
@@ -156,7 +156,7 @@ def root_child_returned(searcher):
     return ROOT_NEXT_MOVE
 
 
-@routine
+@leaf
 def _sort(searcher, first, end):
     """Stable insertion sort of root_order[first:end], best score first."""
     order = searcher.root_order
@@ -170,7 +170,7 @@ def _sort(searcher, first, end):
         order[j] = index
 
 
-@routine
+@leaf
 def root_finished(searcher, histories):
     """Widen the window if the score lies outside; otherwise the line is done, and after the last the iteration."""
     frame = searcher.frames[0]

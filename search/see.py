@@ -8,7 +8,7 @@ the cannons; knights and elephants behind a leg or eye that is gone take part as
 import numpy as np
 from numba import int64
 
-from games.jit import leaf, routine
+from games.jit import leaf
 from games.xiangqi.attacks import FIRST_KNIGHT, FIRST_ROOK, is_cannon, is_pawn, is_rook
 from games.xiangqi.geometry import (
     ADVISOR,
@@ -101,7 +101,7 @@ def _knight_attacker(position, target, own, gone):
     return _NONE
 
 
-@routine
+@leaf
 def _least_attacker(position, target, side, rank_word, file_word, gone):
     """Identity of the least valuable piece of `side` that attacks target, or _NONE."""
     board = position.board
@@ -173,7 +173,7 @@ def _cannon_attacker(position, target, own, along_rank, along_file):
     return _NONE
 
 
-@routine
+@leaf
 def see_at_least(position, move, threshold):
     """Whether the exchange that `move`, a pseudo-legal one, starts on its target is worth `threshold` or more."""
     origin = move & SQUARE_MASK

@@ -15,7 +15,7 @@ import ctypes
 
 import numpy as np
 
-from games.jit import kernel, leaf, routine
+from games.jit import kernel, leaf
 from games.memory import address_of, aligned_zeros, load_i64, prefetch, store_i64
 from nnue_jax.value import MAX_PLY
 from search.layout import MATE_IN_MAX_PLY, NO_VALUE
@@ -131,7 +131,7 @@ def _worth(data, generation):
     return depth_of(data) - AGE_PENALTY * age
 
 
-@routine
+@leaf
 def store(entries, buckets, generation, key, move, bound, depth, value, raw_eval, is_pv):
     """Write an entry; `value` as `to_table` returns it.
 

@@ -10,10 +10,12 @@ from games.xiangqi.fen import parse_fen, piece_letter
 from games.xiangqi.geometry import (
     ADVISOR,
     EMPTY,
+    FIRST_OF_KIND,
     KIND_OF,
     NO_MOVE,
     NO_SQUARE,
     PIECES,
+    PIECES_PER_SIDE,
     SQUARES,
     move_text,
     parse_move,
@@ -22,7 +24,7 @@ from games.xiangqi.geometry import (
     standing_squares,
 )
 from games.xiangqi.movegen import ALL, make_move_kernel
-from games.xiangqi.position import POSITION
+from games.xiangqi.position import POSITION, set_up
 from tests.reference import rules
 from tests.support.games import play_random_moves, random_positions, random_walk
 from tests.support.golden import all_fens
@@ -120,6 +122,18 @@ def test_keys_tell_positions_apart():
             placement = letters_of(position), int(position["side"][0])
             assert seen.setdefault(int(position["key"][0]), placement) == placement
     assert len(set(seen.values())) == len(seen) > 4000
+
+
+def test_every_piece_on_every_square_has_a_key():
+    """A lone piece of each side and kind, on each square, with either side to move; also where it cannot stand."""
+    first_of_each_kind = [side * PIECES_PER_SIDE + first for side in (0, 1) for first in FIRST_OF_KIND[:-1]]
+    keys = {
+        int(set_up({piece: square}, side)["key"][0])
+        for piece in first_of_each_kind
+        for square in range(SQUARES)
+        for side in (0, 1)
+    }
+    assert len(keys) == 2 * len(first_of_each_kind) * SQUARES
 
 
 @pytest.mark.parametrize(

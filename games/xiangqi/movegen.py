@@ -8,7 +8,7 @@ they are moves, because a branch that cannot be foreseen costs more than a store
 import numpy as np
 from numba import int64
 
-from games.jit import kernel, leaf, routine
+from games.jit import kernel, leaf
 from games.memory import address_of, load_i32, store_i32
 from games.xiangqi.attacks import file_line, is_legal, king_attacked, rank_line
 from games.xiangqi.geometry import (
@@ -164,18 +164,18 @@ def _generate(position, which, moves, count):
     return count
 
 
-@routine
+@leaf
 def generate_all(position, moves, count):
     """Append all pseudo-legal moves of the side to move."""
     return _generate(position, int64(ALL), moves, count)
 
 
-@routine
+@leaf
 def generate_captures(position, moves, count):
     return _generate(position, int64(CAPTURES), moves, count)
 
 
-@routine
+@leaf
 def generate_quiets(position, moves, count):
     """Append the pseudo-legal moves that capture nothing."""
     return _generate(position, int64(QUIETS), moves, count)
@@ -215,7 +215,7 @@ def _slides_to(position, is_cannon, origin, target):
     return coordinate == (line & 15) or coordinate == ((line >> 4) & 15)
 
 
-@routine
+@leaf
 def is_pseudo_legal(position, move):
     """Whether any word whatever, such as a move from a hash table, is a pseudo-legal move here."""
     origin = move & SQUARE_MASK
@@ -256,7 +256,7 @@ def generate_legal(position, moves, count):
     return count
 
 
-@routine
+@leaf
 def has_legal_move(position, in_check, moves, count):
     """Whether the side to move can move at all; moves[count:] is scratch."""
     end = generate_all(position, moves, count)

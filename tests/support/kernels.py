@@ -1,4 +1,4 @@
-"""Kernels through which tests call the leaves and routines of the rules."""
+"""Kernels through which tests call the leaves of the rules."""
 
 import numpy as np
 from numba import int64
@@ -71,7 +71,7 @@ def _has_legal_move(position, moves):
 
 
 def generated(position: np.ndarray, which: int, first: int = 0) -> list[int]:
-    """Pseudo-legal moves of one sort; `first` moves that are already in the buffer must survive, and what is after it."""
+    """Pseudo-legal moves of one sort, appended to `first` others; what lies before and behind them must survive."""
     moves = np.full(first + MAX_MOVES + GUARD_WORDS, -1, np.int32)
     count = _generate(position[0], which, address_of(moves), first)
     assert (moves[:first] == -1).all(), "earlier moves were overwritten"
