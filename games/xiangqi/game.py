@@ -32,7 +32,7 @@ class Game:
         try:
             move = parse_move(text)
         except ValueError as error:
-            raise PositionError(f"Illegal move: {error}") from error
+            raise PositionError(f"Illegal move: '{text}' is not a move; expected two squares, such as h2e2.") from error
         if move not in self.legal_moves():
             raise PositionError(f"Illegal move: '{text}' is not legal in {self.fen()}.")
         self.past_keys.append(self.key)
