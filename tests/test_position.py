@@ -193,7 +193,7 @@ def test_counters_over_random_games():
 @pytest.mark.parametrize(
     ("text", "named"),
     [(text, text) for text in ("a0a5", "a0b0", "a9a8", "e4e5", "h2h2", "a0a0", "", "h2", "h2e2q")]
-    + [("j0j1", "j0"), ("a0aA", "aA"), ("H2E2", "H2"), ("0000", "00"), ("h2é2", "é2"), ("h2e²", "e²")],
+    + [(text, text) for text in ("j0j1", "a0aA", "H2E2", "0000", "h2é2", "h2e²")],
 )
 def test_illegal_moves_change_nothing(text, named):
     game = Game(moves=["b2e2", "b9c7"])
