@@ -1,7 +1,7 @@
 """The move picker: pseudo-legal moves of a node, best first, generated as late as possible.
 
 A node without check: the table's move, captures that do not lose material, quiet moves, losing captures. In
-check: the table's move, then all others in one stage. In quiescence: captures only.
+check: the table's move, then all other evasions in one stage. In quiescence: captures only.
 
 Moves lie in the searcher's buffer from frame.begin on. Beside them lie their ranks, score << RANK_SHIFT | move in
 32 bits, from which the best is picked; frame.next is the first that was not picked. Losing captures are kept at
@@ -13,7 +13,7 @@ from numba import int64
 from games.jit import leaf
 from games.memory import load_i32, store_i32
 from games.xiangqi.geometry import EMPTY, MOVE_SHIFT, NO_MOVE
-from games.xiangqi.movegen import generate_all, generate_captures, generate_quiets, is_pseudo_legal
+from games.xiangqi.movegen import generate_captures, generate_evasions, generate_quiets, is_pseudo_legal
 from search.history import (
     BUTTERFLY_LIMIT,
     CAPTURE_LIMIT,
@@ -204,7 +204,7 @@ def next_move(searcher, histories, frame):
         return _next_bad_capture(searcher, frame)
     if frame.stage == STAGE_EVASIONS:
         frame.next = frame.end
-        frame.end = generate_all(searcher.position, searcher.moves, frame.end)
+        frame.end = generate_evasions(searcher.position, searcher.moves, frame.end)
         _score_evasions(searcher, histories, frame)
         frame.stage = STAGE_PICK_EVASIONS
     return _next_other(searcher, frame)
@@ -219,7 +219,7 @@ def next_quiescence_move(searcher, histories, frame):
             return frame.tt_move
     if frame.stage == STAGE_EVASIONS:
         frame.next = frame.end
-        frame.end = generate_all(searcher.position, searcher.moves, frame.end)
+        frame.end = generate_evasions(searcher.position, searcher.moves, frame.end)
         _score_evasions(searcher, histories, frame)
         frame.stage = STAGE_PICK_EVASIONS
     if frame.stage == STAGE_QUIESCENCE_TABLE_MOVE:

@@ -130,6 +130,78 @@ def king_attacked(position, side):
 
 
 @leaf
+def _low_bit(square):
+    """The bit of one of the squares 0 to 63, in the first of two words; 0 for the others."""
+    return int64(1) << square if square < 64 else int64(0)
+
+
+@leaf
+def _high_bit(square):
+    """The bit of one of the squares 64 to 89, in the second of two words; 0 for the others."""
+    return int64(1) << (square - 64) if square >= 64 else int64(0)
+
+
+@leaf
+def is_among(low, high, square):
+    """Whether the two words hold the bit of the square."""
+    return ((low if square < 64 else high) >> (square & 63)) & 1 != 0
+
+
+@leaf
+def _checker_on_line(position, king, enemy, is_file):
+    """(square of a checker on the king's file or rank, square of its screen), NO_SQUARE for none."""
+    board = position.board
+    line = file_line(position, king) if is_file else rank_line(position, king)
+    step = FILES if is_file else 1
+    start = king - (int64(RANK_OF[king]) * FILES if is_file else int64(FILE_OF[king]))
+    pawns_above = position.side == WHITE
+    for is_above in range(2):
+        nearest = start + ((line >> 4 * is_above) & 15) * step
+        piece = int64(board[nearest]) - enemy
+        is_next = nearest == king + (step if is_above else -step)
+        if (
+            is_rook(piece)
+            or (is_file and piece == KING)
+            or (is_next and is_pawn(piece) and (not is_file or pawns_above == (is_above == 1)))
+        ):
+            return nearest, int64(NO_SQUARE)
+        second = start + ((line >> (8 + 4 * is_above)) & 15) * step
+        if is_cannon(int64(board[second]) - enemy):
+            return second, nearest
+    return int64(NO_SQUARE), int64(NO_SQUARE)
+
+
+@leaf
+def evasion_squares(position):
+    """(low, high, screen) for one piece that gives check to the side to move, which stands in check.
+
+    Only a move of the king, a move to one of the squares of the bits `low` and `high`, or a move from `screen` can
+    end that check.
+    """
+    king = int64(position.square_of[position.side * PIECES_PER_SIDE])
+    enemy = PIECES_PER_SIDE - position.side * PIECES_PER_SIDE
+    for knight in (enemy + FIRST_KNIGHT, enemy + FIRST_KNIGHT + 1):
+        square = int64(position.square_of[knight])
+        if square != NO_SQUARE:
+            leg = int64(KNIGHT_LEG_TOWARDS[king * SQUARES + square])
+            if leg != NO_SQUARE and position.board[leg] == EMPTY:
+                return _low_bit(square) | _low_bit(leg), _high_bit(square) | _high_bit(leg), int64(NO_SQUARE)
+    step = 1
+    checker, screen = _checker_on_line(position, king, enemy, False)
+    if checker == NO_SQUARE:
+        step = FILES
+        checker, screen = _checker_on_line(position, king, enemy, True)
+    if checker < king:
+        step = -step
+    low = int64(0)
+    high = int64(0)
+    for square in range(king + step, checker + step, step):
+        low |= _low_bit(square)
+        high |= _high_bit(square)
+    return low, high, screen
+
+
+@leaf
 def touches_king(king, move):
     """Whether a move that is not the king's own can open or close an attack on a king on `king`."""
     return (

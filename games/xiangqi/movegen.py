@@ -10,7 +10,7 @@ from numba import int64
 
 from games.jit import kernel, leaf
 from games.memory import address_of, load_i32, store_i32
-from games.xiangqi.attacks import file_line, is_legal, king_attacked, rank_line
+from games.xiangqi.attacks import evasion_squares, file_line, is_among, is_legal, king_attacked, rank_line
 from games.xiangqi.geometry import (
     ADVISOR,
     BISHOP,
@@ -182,6 +182,25 @@ def generate_quiets(position, moves, count):
 
 
 @leaf
+def _keep_evasions(position, moves, start, end):
+    """Keep those of the moves start ... end - 1 that may end a check; returns the new end."""
+    low, high, screen = evasion_squares(position)
+    king = int64(position.square_of[position.side * PIECES_PER_SIDE])
+    for i in range(start, end):
+        move = int64(load_i32(moves, i))
+        origin = move & SQUARE_MASK
+        store_i32(moves, start, move)
+        start += int64((origin == king) | (origin == screen) | is_among(low, high, move >> MOVE_SHIFT))
+    return start
+
+
+@leaf
+def generate_evasions(position, moves, count):
+    """Append, for a side in check, the pseudo-legal moves that may end it: all legal moves and few others."""
+    return _keep_evasions(position, moves, count, generate_all(position, moves, count))
+
+
+@leaf
 def _steps_to(row, width, target):
     for i in range(row, row + width):
         if int64(LEAP_TARGETS[i]) == target:
@@ -248,6 +267,8 @@ def generate_legal(position, moves, count):
     """Append the legal moves of the side to move."""
     in_check = king_attacked(position, position.side)
     end = generate_all(position, moves, count)
+    if in_check:
+        end = _keep_evasions(position, moves, count, end)
     for i in range(count, end):
         move = int64(load_i32(moves, i))
         if is_legal(position, move, in_check):
@@ -260,6 +281,8 @@ def generate_legal(position, moves, count):
 def has_legal_move(position, in_check, moves, count):
     """Whether the side to move can move at all; moves[count:] is scratch."""
     end = generate_all(position, moves, count)
+    if in_check:
+        end = _keep_evasions(position, moves, count, end)
     for i in range(count, end):
         if is_legal(position, int64(load_i32(moves, i)), in_check):
             return True
@@ -270,6 +293,8 @@ def has_legal_move(position, in_check, moves, count):
 def _count_legal(position, moves, count):
     end = generate_all(position, moves, count)
     in_check = king_attacked(position, position.side)
+    if in_check:
+        end = _keep_evasions(position, moves, count, end)
     legal = 0
     for i in range(count, end):
         if is_legal(position, int64(load_i32(moves, i)), in_check):
