@@ -130,20 +130,20 @@ def king_attacked(position, side):
 
 
 @leaf
-def _low_bit(square):
-    """The bit of one of the squares 0 to 63, in the first of two words; 0 for the others."""
-    return int64(1) << square if square < 64 else int64(0)
+def low_bit(square):
+    """The bit of one of the squares 0 to 63, in the first word of a set of squares; 0 for all others."""
+    return int64(square < 64) << (square & 63)
 
 
 @leaf
-def _high_bit(square):
-    """The bit of one of the squares 64 to 89, in the second of two words; 0 for the others."""
-    return int64(1) << (square - 64) if square >= 64 else int64(0)
+def high_bit(square):
+    """The bit of one of the squares 64 to 89, in the second word; a bit that is no square's for NO_SQUARE."""
+    return int64(square >= 64) << (square & 63)
 
 
 @leaf
 def is_among(low, high, square):
-    """Whether the two words hold the bit of the square."""
+    """Whether the set of squares in the two words holds the square."""
     return ((low if square < 64 else high) >> (square & 63)) & 1 != 0
 
 
@@ -185,7 +185,7 @@ def evasion_squares(position):
         if square != NO_SQUARE:
             leg = int64(KNIGHT_LEG_TOWARDS[king * SQUARES + square])
             if leg != NO_SQUARE and position.board[leg] == EMPTY:
-                return _low_bit(square) | _low_bit(leg), _high_bit(square) | _high_bit(leg), int64(NO_SQUARE)
+                return low_bit(square) | low_bit(leg), high_bit(square) | high_bit(leg), int64(NO_SQUARE)
     step = 1
     checker, screen = _checker_on_line(position, king, enemy, False)
     if checker == NO_SQUARE:
@@ -196,8 +196,8 @@ def evasion_squares(position):
     low = int64(0)
     high = int64(0)
     for square in range(king + step, checker + step, step):
-        low |= _low_bit(square)
-        high |= _high_bit(square)
+        low |= low_bit(square)
+        high |= high_bit(square)
     return low, high, screen
 
 

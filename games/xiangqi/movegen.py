@@ -10,7 +10,16 @@ from numba import int64
 
 from games.jit import kernel, leaf
 from games.memory import address_of, load_i32, store_i32
-from games.xiangqi.attacks import evasion_squares, file_line, is_among, is_legal, king_attacked, rank_line
+from games.xiangqi.attacks import (
+    evasion_squares,
+    file_line,
+    high_bit,
+    is_among,
+    is_legal,
+    king_attacked,
+    low_bit,
+    rank_line,
+)
 from games.xiangqi.geometry import (
     ADVISOR,
     BISHOP,
@@ -34,15 +43,21 @@ from games.xiangqi.geometry import (
 from games.xiangqi.position import make_move, pass_move, unmake_move
 from games.xiangqi.tables import (
     ADVISOR_LEAPS,
+    ADVISOR_ROWS,
     BISHOP_LEAPS,
+    BISHOP_ROWS,
     KING_LEAPS,
+    KING_ROWS,
     KNIGHT_LEAPS,
     KNIGHT_ROW,
+    KNIGHT_ROWS,
     LEAP_BLOCKERS,
+    LEAP_TARGET_SETS,
     LEAP_TARGETS,
     PAWN_LEAPS,
     PAWN_LEAPS_OF_SIDE,
     PAWN_ROW,
+    PAWN_ROWS,
     SHORT_ROW,
 )
 
@@ -129,26 +144,50 @@ def _generate_slides(position, origin, is_cannon, own, which, moves, count):
 
 
 @leaf
+def _may_leap(which, row, low, high):
+    """Whether a row of leaps may hold wanted moves; for captures, the set is that of the enemy's squares."""
+    return which != CAPTURES or (LEAP_TARGET_SETS[2 * row] & low) | (LEAP_TARGET_SETS[2 * row + 1] & high) != 0
+
+
+@leaf
+def _pieces_of(position, first):
+    """The set of squares, in two words, of the side whose first identity is given."""
+    low = int64(0)
+    high = int64(0)
+    for piece in range(first, first + PIECES_PER_SIDE):
+        square = int64(position.square_of[piece])
+        low |= low_bit(square)
+        high |= high_bit(square)
+    return low, high
+
+
+@leaf
 def _generate(position, which, moves, count):
     """Append the pseudo-legal moves of the side to move; `which` is ALL, CAPTURES or QUIETS."""
     own = position.side * PIECES_PER_SIDE
     square_of = position.square_of
+    # Most leapers have nothing to capture, and a set of squares tells at once.
+    low = int64(0)
+    high = int64(0)
+    if which == CAPTURES:
+        low, high = _pieces_of(position, PIECES_PER_SIDE - own)
     square = int64(square_of[own])
-    row = KING_LEAPS + square * SHORT_ROW
-    count = _generate_steps(position, square, row, int64(SHORT_ROW), own, which, moves, count)
+    if _may_leap(which, KING_ROWS + square, low, high):
+        row = KING_LEAPS + square * SHORT_ROW
+        count = _generate_steps(position, square, row, int64(SHORT_ROW), own, which, moves, count)
     for piece in range(own + _FIRST_ADVISOR, own + _FIRST_BISHOP):
         square = int64(square_of[piece])
-        if square != NO_SQUARE:
+        if square != NO_SQUARE and _may_leap(which, ADVISOR_ROWS + square, low, high):
             row = ADVISOR_LEAPS + square * SHORT_ROW
             count = _generate_steps(position, square, row, int64(SHORT_ROW), own, which, moves, count)
     for piece in range(own + _FIRST_BISHOP, own + _FIRST_KNIGHT):
         square = int64(square_of[piece])
-        if square != NO_SQUARE:
+        if square != NO_SQUARE and _may_leap(which, BISHOP_ROWS + square, low, high):
             row = BISHOP_LEAPS + square * SHORT_ROW
             count = _generate_jumps(position, square, row, int64(SHORT_ROW), own, which, moves, count)
     for piece in range(own + _FIRST_KNIGHT, own + _FIRST_ROOK):
         square = int64(square_of[piece])
-        if square != NO_SQUARE:
+        if square != NO_SQUARE and _may_leap(which, KNIGHT_ROWS + square, low, high):
             row = KNIGHT_LEAPS + square * KNIGHT_ROW
             count = _generate_jumps(position, square, row, int64(KNIGHT_ROW), own, which, moves, count)
     for piece in range(own + _FIRST_ROOK, own + _FIRST_PAWN):
@@ -158,7 +197,7 @@ def _generate(position, which, moves, count):
             count = _generate_slides(position, square, is_cannon, own, which, moves, count)
     for piece in range(own + _FIRST_PAWN, own + PIECES_PER_SIDE):
         square = int64(square_of[piece])
-        if square != NO_SQUARE:
+        if square != NO_SQUARE and _may_leap(which, PAWN_ROWS + position.side * SQUARES + square, low, high):
             row = PAWN_LEAPS + position.side * PAWN_LEAPS_OF_SIDE + square * PAWN_ROW
             count = _generate_steps(position, square, row, int64(PAWN_ROW), own, which, moves, count)
     return count

@@ -153,6 +153,28 @@ LEAP_BLOCKERS[BISHOP_LEAPS:PAWN_LEAPS] = np.concatenate(
     ]
 )
 
+# The squares 0 to 63 are bits of the first word of a set of squares, the others bits of the second.
+SQUARE_SET_SPLIT = 64
+
+
+def _target_sets() -> np.ndarray:
+    """[rows * 2] int64: the targets of each row of LEAP_TARGETS as a set, without the square that fills it up."""
+    widths = [SHORT_ROW] * 3 + [KNIGHT_ROW] + [PAWN_ROW] * 2
+    sets = []
+    start = 0
+    for width in widths:
+        for square in range(SQUARES):
+            targets = {int(target) for target in LEAP_TARGETS[start : start + width]} - {square}
+            bits = sum(1 << target for target in targets)
+            sets += [bits & (1 << SQUARE_SET_SPLIT) - 1, bits >> SQUARE_SET_SPLIT]
+            start += width
+    return np.array(sets, np.uint64).view(np.int64)
+
+
+LEAP_TARGET_SETS = _target_sets()
+# Numbers of the rows of a king, advisor, bishop, knight, White's pawn on square 0.
+KING_ROWS, ADVISOR_ROWS, BISHOP_ROWS, KNIGHT_ROWS, PAWN_ROWS = (place * SQUARES for place in range(5))
+
 # [90 * 90] uint8, target * 90 + knight: leg of a knight that attacks `target`; NO_SQUARE if it is no jump away.
 KNIGHT_LEG_TOWARDS = np.full((SQUARES, SQUARES), NO_SQUARE, np.uint8)
 # [90 * 90] uint8, king * 90 + square: whether a change on `square` can open or close an attack on `king`: it
