@@ -30,7 +30,7 @@ import numpy as np
 from numba import int64
 
 from games.jit import leaf
-from games.memory import load_i32, store_i32
+from games.memory import load_u8
 from games.xiangqi.geometry import (
     BLACK,
     EMPTY,
@@ -53,9 +53,12 @@ from nnue_jax.architecture import ATTACK_BUCKETS, FEATURE_BUCKETS, LAYER_STACKS,
 from nnue_jax.features import E_FILE, F_FILE, local_indices, mirror_term
 from nnue_jax.simd import (
     add,
+    copy_32_bytes,
+    differing_bytes,
     load_i8x32_as_i16,
     load_i16x32,
     load_i32x16,
+    lowest_bit,
     store_vector,
     subtract,
 )
@@ -296,29 +299,21 @@ def _list_changes(evaluator, position, perspective, facing, entry):
     """
     added = 0
     removed = 0
-    squares = evaluator.cached_squares + entry * PIECES
-    for word in range(PIECES // 4):  # four squares at a time: most have not changed
-        first = 4 * word
-        current = (
-            int64(position.square_of[first])
-            | int64(position.square_of[first + 1]) << 8
-            | int64(position.square_of[first + 2]) << 16
-            | int64(position.square_of[first + 3]) << 24
-        )
-        cached = int64(load_i32(squares, word)) & 0xFFFFFFFF
-        if current == cached:
-            continue
-        for k in range(4):
-            old = (cached >> (8 * k)) & 0xFF
-            new = (current >> (8 * k)) & 0xFF
-            if old != new:
-                if old != NO_SQUARE:
-                    evaluator.changed_rows[PIECES + removed] = feature_row(perspective, facing, first + k, old)
-                    removed += 1
-                if new != NO_SQUARE:
-                    evaluator.changed_rows[added] = feature_row(perspective, facing, first + k, new)
-                    added += 1
-        store_i32(squares, word, current)
+    squares = position.square_of.ctypes.data
+    cached = evaluator.cached_squares + entry * PIECES
+    changed = differing_bytes(squares, cached)
+    while changed != 0:
+        piece = lowest_bit(changed)
+        changed &= changed - 1
+        old = int64(load_u8(cached, piece))
+        new = int64(position.square_of[piece])
+        if old != NO_SQUARE:
+            evaluator.changed_rows[PIECES + removed] = feature_row(perspective, facing, piece, old)
+            removed += 1
+        if new != NO_SQUARE:
+            evaluator.changed_rows[added] = feature_row(perspective, facing, piece, new)
+            added += 1
+    copy_32_bytes(cached, squares)
     return added, removed
 
 

@@ -185,6 +185,91 @@ def sum_lanes(typing_context, value):
     return signature(types.int32, value), generate
 
 
+@intrinsic
+def greatest_lane(typing_context, value):
+    """Greatest of the sixteen lanes, as int32."""
+
+    def generate(context, builder, sig, args):
+        function = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(_WORD, [_I32X16]), "llvm.vector.reduce.smax.v16i32"
+        )
+        return builder.call(function, args)
+
+    return signature(types.int32, value), generate
+
+
+@intrinsic
+def lane_of(typing_context, value, sought):
+    """Number of the first of the sixteen lanes that holds the int32 `sought`; 16 if none does."""
+
+    def generate(context, builder, sig, args):
+        mask_type = ir.IntType(16)
+        equal = builder.icmp_signed("==", args[0], _splat(builder, args[1], _I32X16))
+        mask = builder.bitcast(equal, mask_type)
+        return builder.zext(builder.cttz(mask, ir.Constant(ir.IntType(1), 0)), ir.IntType(64))
+
+    return signature(types.int64, value, types.int32), generate
+
+
+_I8X32 = ir.VectorType(ir.IntType(8), 32)
+
+
+@intrinsic
+def differing_bytes(typing_context, left, right):
+    """Word of 32 bits, one for each of the 32 bytes at the addresses `left` and `right` that differs."""
+
+    def generate(context, builder, sig, args):
+        values = []
+        for address, numba_type in zip(args, sig.args, strict=True):
+            pointer = builder.inttoptr(context.cast(builder, address, numba_type, types.intp), _I8X32.as_pointer())
+            values.append(builder.load(pointer))
+            values[-1].align = 1
+        mask = builder.bitcast(builder.icmp_unsigned("!=", *values), _WORD)
+        return builder.zext(mask, ir.IntType(64))
+
+    return signature(types.int64, left, right), generate
+
+
+@intrinsic
+def copy_32_bytes(typing_context, target, source):
+    """Copy the 32 bytes at the address `source` to `target`."""
+
+    def generate(context, builder, sig, args):
+        to, origin = (
+            builder.inttoptr(context.cast(builder, address, numba_type, types.intp), _I8X32.as_pointer())
+            for address, numba_type in zip(args, sig.args, strict=True)
+        )
+        value = builder.load(origin)
+        value.align = 1
+        builder.store(value, to).align = 1
+        return context.get_dummy_value()
+
+    return signature(types.void, target, source), generate
+
+
+@intrinsic
+def lowest_bit(typing_context, word):
+    """Number of the lowest bit set in an int64 that is not zero."""
+
+    def generate(context, builder, sig, args):
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+
+    return signature(types.int64, types.int64), generate
+
+
+@intrinsic
+def keep_first_lanes(typing_context, value, count, fill):
+    """The first `count` of sixteen lanes, which may be more than there are, and the integer `fill` in the others."""
+
+    def generate(context, builder, sig, args):
+        limit = _splat(builder, _scalar(context, builder, sig, args, 1, _WORD), _I32X16)
+        other = _splat(builder, _scalar(context, builder, sig, args, 2, _WORD), _I32X16)
+        numbers = ir.Constant(_I32X16, list(range(16)))
+        return builder.select(builder.icmp_signed("<", numbers, limit), args[0], other)
+
+    return signature(I32X16, value, count, fill), generate
+
+
 _DOT_NAME = "llvm.x86.avx512.vpdpbusd.512"
 
 

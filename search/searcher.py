@@ -35,7 +35,7 @@ class Searcher:
         self._array = aligned_zeros(1, SEARCHER)
         self.record = self._array[0]
         self._moves = aligned_zeros(STACK_HEIGHT * MAX_MOVES, np.int32)
-        self._ranks = aligned_zeros(STACK_HEIGHT * MAX_MOVES, np.int32)
+        self._ranks = aligned_zeros((STACK_HEIGHT + 1) * MAX_MOVES, np.int32)  # `picker` reads past the last
         self._shared = shared
         self.record["moves"] = address_of(self._moves)
         self.record["ranks"] = address_of(self._ranks)
