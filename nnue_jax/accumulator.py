@@ -29,6 +29,7 @@ An array index of a perspective is the side itself.
 import numpy as np
 from numba import int64
 
+from games.integers import lowest_bit
 from games.jit import leaf
 from games.memory import load_u8
 from games.xiangqi.geometry import (
@@ -58,7 +59,6 @@ from nnue_jax.simd import (
     load_i8x32_as_i16,
     load_i16x32,
     load_i32x16,
-    lowest_bit,
     store_vector,
     subtract,
 )

@@ -3,6 +3,7 @@
 import numpy as np
 from numba import int64
 
+from games.integers import truncated_division
 from games.jit import kernel, leaf
 from games.memory import address_of, aligned_copy, aligned_zeros, load_i32
 from games.xiangqi.geometry import NO_SQUARE, PIECES
@@ -43,7 +44,6 @@ from nnue_jax.simd import (
     store_vector,
     sum_lanes,
 )
-from nnue_jax.value import truncated_division
 
 _LAYER_STACK = layer_stack_table()
 _SQUARE_ROOT_CAP = 32767  # a larger output saturates after squaring anyway

@@ -248,16 +248,6 @@ def copy_32_bytes(typing_context, target, source):
 
 
 @intrinsic
-def lowest_bit(typing_context, word):
-    """Number of the lowest bit set in an int64 that is not zero."""
-
-    def generate(context, builder, sig, args):
-        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
-
-    return signature(types.int64, types.int64), generate
-
-
-@intrinsic
 def keep_first_lanes(typing_context, value, count, fill):
     """The first `count` of sixteen lanes, which may be more than there are, and the integer `fill` in the others."""
 

@@ -8,6 +8,7 @@ import math
 
 from numba import int64
 
+from games.integers import truncated_division
 from games.jit import leaf
 from games.xiangqi.geometry import ADVISOR, BISHOP, BLACK, CANNON, KNIGHT, PAWN, ROOK, WHITE
 from games.xiangqi.position import count_in, piece_count, rook_count
@@ -21,14 +22,6 @@ ROOK_VALUE, CANNON_VALUE, KNIGHT_VALUE = 1305, 773, 720
 
 # Weights of the material count on which the win-rate model depends.
 MODEL_COUNTS = {ROOK: 10, KNIGHT: 5, CANNON: 5, BISHOP: 3, ADVISOR: 2, PAWN: 1}
-
-
-@leaf
-def truncated_division(numerator, denominator):
-    """Integer quotient rounded toward zero; the denominator is positive."""
-    if numerator < 0:
-        return -(-numerator // denominator)
-    return numerator // denominator
 
 
 @leaf

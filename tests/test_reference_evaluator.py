@@ -2,6 +2,7 @@
 
 import pytest
 
+from games.integers import truncated_division
 from games.jit import kernel
 from games.xiangqi import Game
 from games.xiangqi.fen import parse_fen
@@ -17,7 +18,6 @@ from nnue_jax.value import (
     centipawns,
     damp,
     model_material,
-    truncated_division,
     win_draw_loss,
     win_rate_parameters,
 )
