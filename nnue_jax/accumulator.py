@@ -38,18 +38,16 @@ from games.xiangqi.geometry import (
     FILE_OF,
     FILES,
     KIND_OF,
-    MOVE_SHIFT,
     NO_MOVE,
     NO_SQUARE,
     PIECES,
     PIECES_PER_SIDE,
     RANKS,
-    SQUARE_MASK,
     SQUARES,
     WHITE,
     flip_ranks,
 )
-from games.xiangqi.position import minor_count, rook_count
+from games.xiangqi.position import minor_count, origin_of, rook_count, target_of
 from nnue_jax.architecture import ATTACK_BUCKETS, FEATURE_BUCKETS, LAYER_STACKS, PIECE_SQUARES
 from nnue_jax.features import E_FILE, F_FILE, local_indices, mirror_term
 from nnue_jax.simd import (
@@ -193,8 +191,8 @@ def push(evaluator, position, ply, move, captured):
     """Note that `move`, already made in `position`, leads from `ply` to the next."""
     before = evaluator.states[ply]
     after = evaluator.states[ply + 1]
-    origin = move & SQUARE_MASK
-    target = move >> MOVE_SHIFT
+    origin = origin_of(move)
+    target = target_of(move)
     piece = int64(position.board[target])
     mover = 1 - position.side
     terms = MIRROR_TERMS[piece * SQUARES + target] - MIRROR_TERMS[piece * SQUARES + origin]
@@ -280,9 +278,9 @@ def _update(evaluator, perspective, ply):
         _copy(evaluator, perspective, ply)
     else:
         facing = state.orientation[perspective]
-        target = move >> MOVE_SHIFT
+        target = target_of(move)
         added = feature_row(perspective, facing, state.piece, target)
-        removed = feature_row(perspective, facing, state.piece, move & SQUARE_MASK)
+        removed = feature_row(perspective, facing, state.piece, origin_of(move))
         if state.captured == EMPTY:
             _update_quiet(evaluator, perspective, ply, added, removed)
         else:

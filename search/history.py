@@ -7,7 +7,8 @@ import numpy as np
 from numba import int64, uint64
 
 from games.jit import leaf
-from games.xiangqi.geometry import EMPTY, KIND_OF, KINDS, MOVE_SHIFT, PIECES, PIECES_PER_SIDE, SQUARE_MASK, SQUARES
+from games.xiangqi.geometry import EMPTY, KIND_OF, KINDS, PIECES, PIECES_PER_SIDE, SQUARES
+from games.xiangqi.position import origin_of, target_of
 from search.layout import CONTINUATIONS, NO_CONTINUATION, NOTED_CAPTURES, NOTED_QUIETS
 
 BUTTERFLY_LIMIT = 7183
@@ -20,19 +21,19 @@ PIECE_CODE = np.array([(piece // PIECES_PER_SIDE) * KINDS + int(KIND_OF[piece]) 
 
 @leaf
 def butterfly_index(side, move):
-    return (side * SQUARES + (move & SQUARE_MASK)) * SQUARES + (move >> MOVE_SHIFT)
+    return (side * SQUARES + origin_of(move)) * SQUARES + target_of(move)
 
 
 @leaf
 def continuation_index(piece, move):
     """Piece code and target of a move: a slice of the continuation history, and a place in every slice."""
-    return PIECE_CODE[piece] * SQUARES + (move >> MOVE_SHIFT)
+    return PIECE_CODE[piece] * SQUARES + target_of(move)
 
 
 @leaf
 def capture_index(position, move):
-    piece = int64(position.board[move & SQUARE_MASK])
-    target = move >> MOVE_SHIFT
+    piece = int64(position.board[origin_of(move)])
+    target = target_of(move)
     victim = int64(KIND_OF[int64(position.board[target])])
     return (PIECE_CODE[piece] * SQUARES + target) * 8 + victim
 
@@ -60,7 +61,7 @@ def continuation_score(histories, context, place):
 @leaf
 def quiet_score(position, histories, context, move):
     """Score by which quiet moves are ordered and reduced."""
-    piece = int64(position.board[uint64(move & SQUARE_MASK)])
+    piece = int64(position.board[origin_of(move)])
     return 2 * int64(histories.butterfly[uint64(butterfly_index(position.side, move))]) + continuation_score(
         histories, context, continuation_index(piece, move)
     )
@@ -90,7 +91,7 @@ def _update_continuation(histories, frame, place, bonus):
 def _update_quiet(histories, frame, position, move, bonus):
     index = butterfly_index(position.side, move)
     histories.butterfly[index] = _moved(histories.butterfly[index], bonus, int64(BUTTERFLY_LIMIT))
-    piece = int64(position.board[move & SQUARE_MASK])
+    piece = int64(position.board[origin_of(move)])
     _update_continuation(histories, frame, continuation_index(piece, move), bonus)
 
 
@@ -103,7 +104,7 @@ def _update_capture(histories, position, move, bonus):
 @leaf
 def note_searched(frame, position, move):
     """Remember that `move` did not raise alpha to beta."""
-    if position.board[move >> MOVE_SHIFT] == EMPTY:
+    if position.board[target_of(move)] == EMPTY:
         if frame.quiet_count < NOTED_QUIETS:
             frame.quiets[frame.quiet_count] = move
             frame.quiet_count += 1
@@ -118,7 +119,7 @@ def reward_best(histories, frame, position, depth):
     move = frame.best_move
     bonus = min(162 * depth - 87, 1602)
     malus = min(390 * depth - 148, 2000)
-    if position.board[move >> MOVE_SHIFT] == EMPTY:
+    if position.board[target_of(move)] == EMPTY:
         _update_quiet(histories, frame, position, move, bonus)
         for i in range(frame.quiet_count):
             _update_quiet(histories, frame, position, int64(frame.quiets[i]), -malus)

@@ -11,9 +11,9 @@ from numba import int64
 
 from games.jit import leaf
 from games.xiangqi.attacks import gives_check, is_legal
-from games.xiangqi.geometry import EMPTY, MOVE_SHIFT, NO_MOVE, SQUARE_MASK
+from games.xiangqi.geometry import EMPTY, NO_MOVE
 from games.xiangqi.movegen import MAX_MOVES
-from games.xiangqi.position import pass_move
+from games.xiangqi.position import origin_of, pass_move, target_of
 from nnue_jax.value import damp
 from search.history import (
     butterfly_index,
@@ -248,7 +248,7 @@ def _is_pruned(searcher, histories, frame, move):
     """Whether a legal move can be left out, given that another has saved the side from mate."""
     position = searcher.position
     depth = frame.depth
-    victim = int64(position.board[move >> MOVE_SHIFT])
+    victim = int64(position.board[target_of(move)])
     if not frame.skip_quiets and frame.move_count >= (3 + depth * depth) // (2 - frame.improving):
         frame.skip_quiets = 1
     if not has_attackers(position):
@@ -261,7 +261,7 @@ def _is_pruned(searcher, histories, frame, move):
             if optimistic <= frame.alpha:
                 return True
         return not see_at_least(position, move, -200 * depth)
-    piece = int64(position.board[move & SQUARE_MASK])
+    piece = int64(position.board[origin_of(move)])
     history = continuation_score(histories, continuation_context(frame), continuation_index(piece, move))
     if history < -4500 * depth:
         return True
@@ -387,11 +387,11 @@ def _reduction(searcher, histories, frame, move):
         reduction -= 1024 + 512 * frame.is_pv
     if frame.cut_node:
         reduction += 1700
-    victim = int64(position.board[move >> MOVE_SHIFT])
+    victim = int64(position.board[target_of(move)])
     if victim != EMPTY:
         history = 6 * PIECE_VALUE[victim] + int64(histories.captures[capture_index(position, move)])
     else:
-        if frame.tt_move != NO_MOVE and position.board[frame.tt_move >> MOVE_SHIFT] != EMPTY:
+        if frame.tt_move != NO_MOVE and position.board[target_of(frame.tt_move)] != EMPTY:
             reduction += 900
         history = quiet_score(position, histories, continuation_context(frame), move)
     return reduction - history * 946 // 8192

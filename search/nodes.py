@@ -10,9 +10,9 @@ from numba import int64
 from games.jit import leaf
 from games.memory import load_i64, load_i64_acquire, store_i64
 from games.xiangqi.attacks import gave_check
-from games.xiangqi.geometry import EMPTY, NO_MOVE, SQUARE_MASK
+from games.xiangqi.geometry import EMPTY, NO_MOVE
 from games.xiangqi.movegen import has_legal_move
-from games.xiangqi.position import key_after, make_move, minor_count, pass_move, rook_count, unmake_move
+from games.xiangqi.position import key_after, make_move, minor_count, origin_of, pass_move, rook_count, unmake_move
 from nnue_jax.accumulator import push, push_pass
 from nnue_jax.value import MAX_STATIC_VALUE, attacking_material, blend
 from search.history import continuation_index
@@ -89,7 +89,7 @@ def play(searcher, frame, move):
     """Make a legal move at the top frame's node."""
     position = searcher.position
     frame.move = move
-    frame.piece = int64(position.board[move & SQUARE_MASK])
+    frame.piece = int64(position.board[origin_of(move)])
     frame.captured = make_move(position, move)
     searcher.nodes += 1
     searcher.keys[searcher.root_index + searcher.ply + 1] = position.key

@@ -12,8 +12,9 @@ from numba import int64
 
 from games.jit import leaf
 from games.memory import load_i32, store_i32
-from games.xiangqi.geometry import EMPTY, MOVE_SHIFT, NO_MOVE
+from games.xiangqi.geometry import EMPTY, NO_MOVE
 from games.xiangqi.movegen import generate_captures, generate_evasions, generate_quiets, is_pseudo_legal
+from games.xiangqi.position import target_of
 from nnue_jax.simd import greatest_lane, keep_first_lanes, lane_of, load_i32x16, maximum
 from search.history import (
     BUTTERFLY_LIMIT,
@@ -54,7 +55,7 @@ assert _CAPTURE_FIRST + 7 * int(PIECE_VALUE.max()) + CAPTURE_LIMIT <= MAX_SCORE
 @leaf
 def _capture_score(position, histories, move):
     """Most valuable victim first; the history of such captures decides between like victims."""
-    victim = PIECE_VALUE[int64(position.board[move >> MOVE_SHIFT])]
+    victim = PIECE_VALUE[int64(position.board[target_of(move)])]
     return 7 * victim + int64(histories.captures[capture_index(position, move)])
 
 
@@ -86,7 +87,7 @@ def _score_evasions(searcher, histories, frame):
     context = continuation_context(frame)
     for i in range(frame.next, frame.end):
         move = int64(load_i32(searcher.moves, i))
-        if position.board[move >> MOVE_SHIFT] == EMPTY:
+        if position.board[target_of(move)] == EMPTY:
             score = quiet_score(position, histories, context, move)
         else:
             score = _CAPTURE_FIRST + _capture_score(position, histories, move)
@@ -232,7 +233,7 @@ def next_quiescence_move(searcher, histories, frame):
         frame.stage = STAGE_PICK_EVASIONS
     if frame.stage == STAGE_QUIESCENCE_TABLE_MOVE:
         frame.stage = STAGE_QUIESCENCE
-        if frame.tt_move != NO_MOVE and searcher.position.board[frame.tt_move >> MOVE_SHIFT] != EMPTY:
+        if frame.tt_move != NO_MOVE and searcher.position.board[target_of(frame.tt_move)] != EMPTY:
             return frame.tt_move
     if frame.stage == STAGE_QUIESCENCE:
         frame.next = frame.end

@@ -4,8 +4,9 @@ from numba import int64
 
 from games.jit import leaf
 from games.xiangqi.attacks import gives_check, is_legal
-from games.xiangqi.geometry import EMPTY, MOVE_SHIFT, NO_MOVE
+from games.xiangqi.geometry import EMPTY, NO_MOVE
 from games.xiangqi.movegen import has_legal_move
+from games.xiangqi.position import target_of
 from nnue_jax.value import damp
 from search.layout import INFINITE, MATE_IN_MAX_PLY, MAX_PLY, NO_VALUE
 from search.nodes import (
@@ -112,7 +113,7 @@ def q_evaluated(searcher):
 def _is_pruned(searcher, frame, move):
     """Whether a legal move is not worth searching; only when some other move has saved the side from mate."""
     position = searcher.position
-    victim = int64(position.board[move >> MOVE_SHIFT])
+    victim = int64(position.board[target_of(move)])
     if frame.in_check:
         return victim == EMPTY and frame.move_count > MAX_TRIED
     if not gives_check(position, move):

@@ -22,17 +22,16 @@ from games.xiangqi.geometry import (
     KIND_OF,
     KING,
     KNIGHT,
-    MOVE_SHIFT,
     NO_SQUARE,
     PAWN,
     PIECES,
     PIECES_PER_SIDE,
     RANK_OF,
     ROOK,
-    SQUARE_MASK,
     SQUARES,
     WHITE,
 )
+from games.xiangqi.position import origin_of, target_of
 from games.xiangqi.tables import (
     ADVISOR_LEAPS_BIT,
     BISHOP_LEAPS_BIT,
@@ -176,8 +175,8 @@ def _cannon_attacker(position, target, own, along_rank, along_file):
 @leaf
 def see_at_least(position, move, threshold):
     """Whether the exchange that `move`, a pseudo-legal one, starts on its target is worth `threshold` or more."""
-    origin = move & SQUARE_MASK
-    target = move >> MOVE_SHIFT
+    origin = origin_of(move)
+    target = target_of(move)
     board = position.board
     mover = int64(board[origin])
     balance = PIECE_VALUE[int64(board[target])] - threshold

@@ -12,17 +12,15 @@ from games.xiangqi.geometry import (
     FIRST_OF_KIND,
     KING,
     KNIGHT,
-    MOVE_SHIFT,
     NO_SQUARE,
     PAWN,
     PIECES_PER_SIDE,
     RANK_OF,
     ROOK,
-    SQUARE_MASK,
     SQUARES,
     WHITE,
 )
-from games.xiangqi.position import move_piece, unmove_piece
+from games.xiangqi.position import move_piece, origin_of, target_of, unmove_piece
 from games.xiangqi.tables import (
     FILE_LINES,
     FILE_OCCUPANCIES,
@@ -73,7 +71,7 @@ def attacked_along_rank(position, king, enemy):
     """`enemy` is the first identity of the attacking side, here and below."""
     board = position.board
     line = rank_line(position, king)
-    start = king - int64(FILE_OF[king])
+    start = int64(RANK_OF[king]) * FILES
     below = start + (line & 15)
     above = start + ((line >> 4) & 15)
     piece = int64(board[below]) - enemy
@@ -204,9 +202,7 @@ def evasion_squares(position):
 @leaf
 def touches_king(king, move):
     """Whether a move that is not the king's own can open or close an attack on a king on `king`."""
-    return (
-        KING_SENSITIVE[king * SQUARES + (move & SQUARE_MASK)] | KING_SENSITIVE[king * SQUARES + (move >> MOVE_SHIFT)]
-    ) != 0
+    return (KING_SENSITIVE[king * SQUARES + origin_of(move)] | KING_SENSITIVE[king * SQUARES + target_of(move)]) != 0
 
 
 @leaf
@@ -223,7 +219,7 @@ def leaves_king_attacked(position, move):
 def needs_legality_test(position, move, in_check):
     """Whether a pseudo-legal move of the side to move may be illegal at all."""
     king = int64(position.square_of[position.side * PIECES_PER_SIDE])
-    return in_check or (move & SQUARE_MASK) == king or touches_king(king, move)
+    return in_check or origin_of(move) == king or touches_king(king, move)
 
 
 @leaf
@@ -237,7 +233,7 @@ def may_give_check(king, piece, move):
     """Whether a move of `piece` can attack a king on `king` at all, by itself or by discovery."""
     if touches_king(king, move):
         return True
-    if KNIGHT_LEG_TOWARDS[king * SQUARES + (move >> MOVE_SHIFT)] == NO_SQUARE:
+    if KNIGHT_LEG_TOWARDS[king * SQUARES + target_of(move)] == NO_SQUARE:
         return False
     return FIRST_KNIGHT <= piece & (PIECES_PER_SIDE - 1) < FIRST_ROOK
 
@@ -247,7 +243,7 @@ def gives_check(position, move):
     """Whether a legal move of the side to move attacks the other king."""
     other = 1 - position.side
     king = int64(position.square_of[other * PIECES_PER_SIDE])
-    if not may_give_check(king, int64(position.board[move & SQUARE_MASK]), move):
+    if not may_give_check(king, int64(position.board[origin_of(move)]), move):
         return False
     captured = move_piece(position, move)
     check = king_attacked(position, other)

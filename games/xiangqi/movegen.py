@@ -40,7 +40,7 @@ from games.xiangqi.geometry import (
     SQUARE_MASK,
     SQUARES,
 )
-from games.xiangqi.position import make_move, pass_move, unmake_move
+from games.xiangqi.position import make_move, origin_of, pass_move, target_of, unmake_move
 from games.xiangqi.tables import (
     ADVISOR_LEAPS,
     ADVISOR_ROWS,
@@ -227,9 +227,9 @@ def _keep_evasions(position, moves, start, end):
     king = int64(position.square_of[position.side * PIECES_PER_SIDE])
     for i in range(start, end):
         move = int64(load_i32(moves, i))
-        origin = move & SQUARE_MASK
+        origin = origin_of(move)
         store_i32(moves, start, move)
-        start += int64((origin == king) | (origin == screen) | is_among(low, high, move >> MOVE_SHIFT))
+        start += int64((origin == king) | (origin == screen) | is_among(low, high, target_of(move)))
     return start
 
 
@@ -275,10 +275,10 @@ def _slides_to(position, is_cannon, origin, target):
 
 @leaf
 def is_pseudo_legal(position, move):
-    """Whether any word whatever, such as a move from a hash table, is a pseudo-legal move here."""
-    origin = move & SQUARE_MASK
-    target = move >> MOVE_SHIFT
-    if origin == target or origin >= SQUARES or target < 0 or target >= SQUARES:
+    """Whether any word of 14 bits, such as a move from a hash table, is a pseudo-legal move here."""
+    origin = origin_of(move)
+    target = target_of(move)
+    if origin == target or origin >= SQUARES or target >= SQUARES:
         return False
     own = position.side * PIECES_PER_SIDE
     piece = int64(position.board[origin]) - own

@@ -5,7 +5,7 @@ POSITION
     square_of  [33] u1   square of each identity, NO_SQUARE once captured; entry EMPTY is scratch
     ranks      [10] u2   occupancy of each rank, bit = file
     files      [9]  u2   occupancy of each file, bit = rank
-    side       i8        side to move
+    side       u1        side to move
     key        i8        Zobrist key of placement and side to move
     material   i8        number of pieces, four bits for each side and kind: `piece_count`
 
@@ -41,7 +41,7 @@ POSITION = np.dtype(
         ("square_of", "u1", (PIECES + 1,)),
         ("ranks", "u2", (RANKS,)),
         ("files", "u2", (FILES,)),
-        ("side", "i8"),
+        ("side", "u1"),
         ("key", "i8"),
         ("material", "i8"),
     ],
@@ -69,6 +69,17 @@ def set_up(pieces: dict[int, int], side: int) -> np.ndarray:
 
 
 @leaf
+def origin_of(move):
+    """Square from which a move goes. The mask tells the compiler that no index made of it is negative."""
+    return move & SQUARE_MASK
+
+
+@leaf
+def target_of(move):
+    return (move >> MOVE_SHIFT) & SQUARE_MASK
+
+
+@leaf
 def count_in(material, side, kind):
     """Number of pieces of one side and kind, from the material word."""
     return (material >> (MATERIAL_BITS * (side * KINDS + kind))) & ((1 << MATERIAL_BITS) - 1)
@@ -93,8 +104,8 @@ def minor_count(position, side):
 @leaf
 def move_piece(position, move):
     """Move a piece without touching key, material or side; returns the identity captured, or EMPTY."""
-    origin = move & SQUARE_MASK
-    target = move >> MOVE_SHIFT
+    origin = origin_of(move)
+    target = target_of(move)
     board = position.board
     piece = int64(board[origin])
     captured = int64(board[target])
@@ -116,8 +127,8 @@ def move_piece(position, move):
 @leaf
 def unmove_piece(position, move, captured):
     """Inverse of `move_piece`."""
-    origin = move & SQUARE_MASK
-    target = move >> MOVE_SHIFT
+    origin = origin_of(move)
+    target = target_of(move)
     board = position.board
     piece = int64(board[target])
     board[origin] = piece
@@ -138,23 +149,23 @@ def unmove_piece(position, move, captured):
 @leaf
 def move_key(piece, captured, move):
     """What a move changes in the Zobrist key, apart from the side to move."""
-    origin = move & SQUARE_MASK
-    target = move >> MOVE_SHIFT
+    origin = origin_of(move)
+    target = target_of(move)
     return ZOBRIST[piece * SQUARES + origin] ^ ZOBRIST[piece * SQUARES + target] ^ ZOBRIST[captured * SQUARES + target]
 
 
 @leaf
 def key_after(position, move):
     """Zobrist key of the position after a pseudo-legal move."""
-    piece = int64(position.board[move & SQUARE_MASK])
-    captured = int64(position.board[move >> MOVE_SHIFT])
+    piece = int64(position.board[origin_of(move)])
+    captured = int64(position.board[target_of(move)])
     return position.key ^ move_key(piece, captured, move) ^ ZOBRIST_SIDE
 
 
 @leaf
 def make_move(position, move):
     """Play a pseudo-legal move; returns the identity captured, or EMPTY."""
-    piece = int64(position.board[move & SQUARE_MASK])
+    piece = int64(position.board[origin_of(move)])
     captured = move_piece(position, move)
     position.key ^= move_key(piece, captured, move) ^ ZOBRIST_SIDE
     position.material -= MATERIAL_UNIT[captured]
@@ -165,7 +176,7 @@ def make_move(position, move):
 @leaf
 def unmake_move(position, move, captured):
     """Take back a move that `make_move` played and answered with `captured`."""
-    piece = int64(position.board[move >> MOVE_SHIFT])
+    piece = int64(position.board[target_of(move)])
     unmove_piece(position, move, captured)
     position.key ^= move_key(piece, captured, move) ^ ZOBRIST_SIDE
     position.material += MATERIAL_UNIT[captured]
