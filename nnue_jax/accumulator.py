@@ -19,8 +19,8 @@ EVALUATOR
 
 STATE, of one ply
     mirror_code  [2] i8   mid-mirror codes less MIRROR_BASE, modulo 2**64
-    orientation  [2] i8   2 * bucket + mirrored, for each perspective
-    computed     [2] i8   whether the sums of the ply are there
+    orientation  [2] u1   2 * bucket + mirrored, for each perspective
+    computed     [2] u1   whether the sums of the ply are there
     move, piece, captured   the move that led here; NO_MOVE for a pass
 
 An array index of a perspective is the side itself.
@@ -70,11 +70,11 @@ LANES = 32  # of int16 in a vector
 STATE = np.dtype(
     [
         ("mirror_code", "i8", (2,)),
-        ("orientation", "i8", (2,)),
-        ("computed", "i8", (2,)),
-        ("move", "i8"),
-        ("piece", "i8"),
-        ("captured", "i8"),
+        ("orientation", "u1", (2,)),
+        ("computed", "u1", (2,)),
+        ("piece", "u1"),
+        ("captured", "u1"),
+        ("move", "u2"),
     ],
     align=True,
 )
@@ -123,9 +123,9 @@ def _mirror_terms() -> np.ndarray:
 
 
 def _local_features() -> np.ndarray:
-    """[2 * 2 * 33 * 90] int16: local feature index by ((perspective * 2 + mirrored) * 33 + piece) * 90 + square."""
+    """[2 * 2 * 33 * 90] uint16: local feature index by ((perspective * 2 + mirrored) * 33 + piece) * 90 + square."""
     index_of = local_indices()
-    table = np.zeros((2, 2, PIECES + 1, SQUARES), np.int16)
+    table = np.zeros((2, 2, PIECES + 1, SQUARES), np.uint16)
     for perspective in (WHITE, BLACK):
         for mirrored in (0, 1):
             for piece in range(PIECES):

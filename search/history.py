@@ -15,8 +15,10 @@ BUTTERFLY_LIMIT = 7183
 CAPTURE_LIMIT = 10692
 CONTINUATION_LIMIT = 30000
 
-# [33] int64: side * 7 + kind of each identity
-PIECE_CODE = np.array([(piece // PIECES_PER_SIDE) * KINDS + int(KIND_OF[piece]) for piece in range(PIECES)] + [0])
+# [33] uint8: side * 7 + kind of each identity
+PIECE_CODE = np.array(
+    [(piece // PIECES_PER_SIDE) * KINDS + int(KIND_OF[piece]) for piece in range(PIECES)] + [0], np.uint8
+)
 
 
 @leaf
@@ -27,7 +29,7 @@ def butterfly_index(side, move):
 @leaf
 def continuation_index(piece, move):
     """Piece code and target of a move: a slice of the continuation history, and a place in every slice."""
-    return PIECE_CODE[piece] * SQUARES + target_of(move)
+    return int64(PIECE_CODE[piece]) * SQUARES + target_of(move)
 
 
 @leaf
@@ -35,7 +37,7 @@ def capture_index(position, move):
     piece = int64(position.board[origin_of(move)])
     target = target_of(move)
     victim = int64(KIND_OF[int64(position.board[target])])
-    return (PIECE_CODE[piece] * SQUARES + target) * 8 + victim
+    return (int64(PIECE_CODE[piece]) * SQUARES + target) * 8 + victim
 
 
 @leaf

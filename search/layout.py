@@ -99,8 +99,8 @@ SEARCHER = np.dtype(
         ("position", POSITION),
         # where the machine stands
         ("phase", "i8"),
-        ("top", "i8"),
-        ("ply", "i8"),
+        ("top", "u4"),
+        ("ply", "u4"),
         ("value", "i8"),  # returned by the node that was left last
         # evaluation
         ("evaluates_inline", "i8"),  # 0: stop and wait wherever a value is needed
