@@ -90,25 +90,39 @@ def _activate(evaluator, place, outputs, square_shift, shift):
 
 
 @leaf
+def _layer(inputs, width, weight, row, low, high):
+    """Add to the sums `low` and `high` of 32 outputs the products of `width` bytes and a matrix of tiles at `row`.
+
+    Eight chains of sums hide the latency of the dot products; `width` is a multiple of 16.
+    """
+    zero = splat_i32x16(0)
+    low_1, low_2, low_3 = zero, zero, zero
+    high_1, high_2, high_3 = zero, zero, zero
+    for i in range(0, width, 16):
+        tile = row + i * HIDDEN
+        four = broadcast_4_bytes(inputs, i)
+        low = dot_u8_i8(low, four, load_i8x64(weight, tile))
+        high = dot_u8_i8(high, four, load_i8x64(weight, tile + 64))
+        four = broadcast_4_bytes(inputs, i + 4)
+        low_1 = dot_u8_i8(low_1, four, load_i8x64(weight, tile + 128))
+        high_1 = dot_u8_i8(high_1, four, load_i8x64(weight, tile + 192))
+        four = broadcast_4_bytes(inputs, i + 8)
+        low_2 = dot_u8_i8(low_2, four, load_i8x64(weight, tile + 256))
+        high_2 = dot_u8_i8(high_2, four, load_i8x64(weight, tile + 320))
+        four = broadcast_4_bytes(inputs, i + 12)
+        low_3 = dot_u8_i8(low_3, four, load_i8x64(weight, tile + 384))
+        high_3 = dot_u8_i8(high_3, four, load_i8x64(weight, tile + 448))
+    low = add(add(low, low_1), add(low_2, low_3))
+    high = add(add(high, high_1), add(high_2, high_3))
+    return low, high
+
+
+@leaf
 def _first_layer(evaluator, stack):
     width = evaluator.width
-    weight = evaluator.fc0_weight
-    inputs = evaluator.transformed
     low = load_i32x16(evaluator.fc0_bias, stack * HIDDEN)
     high = load_i32x16(evaluator.fc0_bias, stack * HIDDEN + _HALF)
-    low_odd = splat_i32x16(0)
-    high_odd = splat_i32x16(0)
-    row = stack * HIDDEN * width
-    for i in range(0, width, 8):
-        even = broadcast_4_bytes(inputs, i)
-        odd = broadcast_4_bytes(inputs, i + 4)
-        tile = row + i * HIDDEN
-        low = dot_u8_i8(low, even, load_i8x64(weight, tile))
-        high = dot_u8_i8(high, even, load_i8x64(weight, tile + 64))
-        low_odd = dot_u8_i8(low_odd, odd, load_i8x64(weight, tile + 128))
-        high_odd = dot_u8_i8(high_odd, odd, load_i8x64(weight, tile + 192))
-    low = add(low, low_odd)
-    high = add(high, high_odd)
+    low, high = _layer(evaluator.transformed, width, evaluator.fc0_weight, stack * HIDDEN * width, low, high)
     store_vector(evaluator.fc0_out, 0, low)
     store_vector(evaluator.fc0_out, _HALF, high)
     _activate(evaluator, int64(0), low, FC0_SQUARE_SHIFT, FC0_SHIFT)
@@ -117,14 +131,10 @@ def _first_layer(evaluator, stack):
 
 @leaf
 def _second_layer(evaluator, stack):
-    weight = evaluator.fc1_weight
+    inputs = 2 * HIDDEN
     low = load_i32x16(evaluator.fc1_bias, stack * HIDDEN)
     high = load_i32x16(evaluator.fc1_bias, stack * HIDDEN + _HALF)
-    row = stack * HIDDEN * 2 * HIDDEN
-    for i in range(0, 2 * HIDDEN, 4):
-        inputs = broadcast_4_bytes(evaluator.hidden, i)
-        low = dot_u8_i8(low, inputs, load_i8x64(weight, row + i * HIDDEN))
-        high = dot_u8_i8(high, inputs, load_i8x64(weight, row + i * HIDDEN + 64))
+    low, high = _layer(evaluator.hidden, inputs, evaluator.fc1_weight, stack * HIDDEN * inputs, low, high)
     _activate(evaluator, int64(2 * HIDDEN), low, FC1_SQUARE_SHIFT, FC1_SHIFT)
     _activate(evaluator, int64(2 * HIDDEN + _HALF), high, FC1_SQUARE_SHIFT, FC1_SHIFT)
 
