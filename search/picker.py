@@ -96,7 +96,7 @@ def _score_evasions(searcher, histories, frame):
 
 @leaf
 def _take_best(searcher, frame):
-    """Rank of the best of the moves left, which are not none; it changes places with the first of them.
+    """Rank of the best of the moves left, which are not none; the first of them takes its place.
 
     The ranks are looked at by sixteens, with up to fifteen words after the last that count for nothing.
     """

@@ -12,7 +12,7 @@ from games.xiangqi.movegen import ALL, CAPTURES, MAX_PERFT_DEPTH, QUIETS, checke
 from tests.reference import rules
 from tests.support.games import random_positions, random_walk
 from tests.support.golden import rows
-from tests.support.kernels import can_move, generated, judged_moves, pseudo_legal_words, target_of
+from tests.support.kernels import EVASIONS, can_move, generated, judged_moves, pseudo_legal_words, target_of
 
 DEEP_NODES = 5_000_000
 PERFT = [(row["fen"], int(depth), nodes) for row in rows("perft") for depth, nodes in row["perft"].items()]
@@ -120,6 +120,39 @@ def test_captures_and_quiets_are_all_moves():
         board = position["board"][0]
         assert all(board[target_of(move)] != EMPTY for move in captures)
         assert all(board[target_of(move)] == EMPTY for move in quiets)
+
+
+def test_evasions_are_the_legal_moves_and_few_others():
+    """Every single check and many double ones; the test of legality has little left to refuse."""
+    kept = legal = positions_in_check = 0
+    for game in random_walk(seed=8, count=6000):
+        if not game.in_check:
+            continue
+        positions_in_check += 1
+        evasions = generated(game.position, EVASIONS)
+        assert set(game.legal_moves()) <= set(evasions) <= set(generated(game.position, ALL)), game.fen()
+        kept += len(evasions)
+        legal += len(game.legal_moves())
+    assert positions_in_check > 150
+    assert kept < 2.5 * legal
+
+
+# All moves of the rook, though those along the file leave the check: a piece that is a screen may go anywhere.
+ROOK_E3 = "e3a3 e3b3 e3c3 e3d3 e3f3 e3g3 e3h3 e3i3 e3e1 e3e2 e3e4 e3e5 e3e6"
+
+
+@pytest.mark.parametrize(
+    ("fen", "evasions"),
+    [
+        ("3k5/9/9/9/4r4/9/9/8R/9/2B1K4 w - - 0 1", "c0e2 e0d0 e0e1 e0f0 i2e2"),  # a rook: step aside or between
+        ("3k5/9/9/4c4/9/9/4R4/9/C8/4K4 w - - 0 1", "a1e1 e0d0 e0e1 e0f0 " + ROOK_E3),  # a cannon: unscreen
+        ("3k5/9/9/9/9/9/9/3n5/C8/4K4 w - - 0 1", "a1d1 e0d0 e0e1 e0f0"),  # a knight: stand on its leg
+        ("3k5/9/9/9/9/9/9/3n4R/8C/4K4 w - - 0 1", "e0d0 e0e1 e0f0 i1d1 i2d2"),  # take it, or stand on its leg
+    ],
+)
+def test_evasions_by_hand(fen, evasions):
+    moves = generated(parse_fen(fen).position, EVASIONS)
+    assert sorted(map(move_text, moves)) == sorted(evasions.split())
 
 
 def test_generators_append():

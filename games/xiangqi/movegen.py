@@ -275,10 +275,10 @@ def _slides_to(position, is_cannon, origin, target):
 
 @leaf
 def is_pseudo_legal(position, move):
-    """Whether any word of 14 bits, such as a move from a hash table, is a pseudo-legal move here."""
+    """Whether any word whatever, such as a move from a hash table, is a pseudo-legal move here."""
     origin = origin_of(move)
     target = target_of(move)
-    if origin == target or origin >= SQUARES or target >= SQUARES:
+    if move >> (2 * MOVE_SHIFT) != 0 or origin == target or origin >= SQUARES or target >= SQUARES:
         return False
     own = position.side * PIECES_PER_SIDE
     piece = int64(position.board[origin]) - own

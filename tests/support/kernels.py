@@ -11,8 +11,10 @@ from games.xiangqi.movegen import (
     ALL,
     CAPTURES,
     MAX_MOVES,
+    QUIETS,
     generate_all,
     generate_captures,
+    generate_evasions,
     generate_quiets,
     has_legal_move,
     is_pseudo_legal,
@@ -20,6 +22,8 @@ from games.xiangqi.movegen import (
 from games.xiangqi.position import key_after, make_move, pass_move, unmake_move
 
 GUARD_WORDS = 64
+EVASIONS = 3  # beside ALL, CAPTURES and QUIETS
+assert EVASIONS not in (ALL, CAPTURES, QUIETS)
 
 
 @kernel
@@ -28,6 +32,8 @@ def _generate(position, which, moves, count):
         return generate_all(position, moves, count)
     if which == CAPTURES:
         return generate_captures(position, moves, count)
+    if which == EVASIONS:
+        return generate_evasions(position, moves, count)
     return generate_quiets(position, moves, count)
 
 
