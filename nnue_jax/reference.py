@@ -8,14 +8,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from games.xiangqi.geometry import (
+    ADVISOR,
+    BISHOP,
     BLACK,
     CANNON,
+    EMPTY,
     FILES,
     KIND_OF,
+    KING,
     KNIGHT,
     NO_SQUARE,
+    PAWN,
     PIECES_PER_SIDE,
+    RANKS,
     ROOK,
+    WHITE,
     flip_ranks,
 )
 from nnue_jax.architecture import ATTACK_BUCKETS, HIDDEN, PIECE_SQUARES
@@ -29,6 +36,7 @@ from nnue_jax.features import (
     mirror_term,
 )
 from nnue_jax.network_file import LayerStack, Network
+from nnue_jax.threats import oriented_code, threat_indices
 
 CLIP_MAX = 255  # accumulator units are clipped to 0 ... CLIP_MAX
 PRODUCT_SHIFT = 9
@@ -37,6 +45,9 @@ FC0_SHIFT, FC0_SQUARE_SHIFT = 7, 21
 FC1_SHIFT, FC1_SQUARE_SHIFT = 6, 19
 SKIP_PLUS, SKIP_MINUS = HIDDEN - 2, HIDDEN - 1
 OUTPUT_SCALE = 16
+
+ORTHOGONAL = ((1, 0), (-1, 0), (0, 1), (0, -1))
+DIAGONAL = ((1, 1), (-1, 1), (1, -1), (-1, -1))
 # Network output units to values times OUTPUT_SCALE.
 POSITIONAL_NUMERATOR = 600 * OUTPUT_SCALE
 POSITIONAL_DENOMINATOR = 128 * 64 * 2
@@ -138,11 +149,73 @@ def piece_square_features(position, perspective: int) -> list[int]:
     )
 
 
+def _walk(square: int, step: tuple[int, int]) -> list[int]:
+    """Squares from the one after `square` to the edge of the board, in steps of (files, ranks)."""
+    file, rank = square % FILES + step[0], square // FILES + step[1]
+    squares = []
+    while 0 <= file < FILES and 0 <= rank < RANKS:
+        squares.append(rank * FILES + file)
+        file, rank = file + step[0], rank + step[1]
+    return squares
+
+
+def _in_palace(square: int) -> bool:
+    return 3 <= square % FILES <= 5 and square // FILES not in range(3, RANKS - 3)
+
+
+def attacked_pieces(board: np.ndarray, side: int, kind: int, square: int) -> list[int]:
+    """Occupied squares, of either side, that a piece standing on `square` attacks; facing kings do not count."""
+    occupied = {s for s in range(len(board)) if board[s] != EMPTY}
+    if kind in (ROOK, CANNON):
+        pieces = [[s for s in _walk(square, step) if s in occupied] for step in ORTHOGONAL]
+        return [line[kind == CANNON] for line in pieces if len(line) > (kind == CANNON)]
+    targets = []
+    for step in ORTHOGONAL if kind in (KING, KNIGHT) else DIAGONAL:
+        line = _walk(square, step)
+        if kind == KNIGHT and line and line[0] not in occupied:
+            for turn in DIAGONAL:
+                if step[0] == turn[0] or step[1] == turn[1]:
+                    targets += _walk(line[0], turn)[:1]
+        elif kind == BISHOP and len(line) > 1 and line[0] not in occupied:
+            if (line[1] // FILES < RANKS // 2) == (square // FILES < RANKS // 2):
+                targets.append(line[1])
+        elif kind in (KING, ADVISOR) and line and _in_palace(line[0]):
+            targets.append(line[0])
+    if kind == PAWN:
+        forward = 1 if side == WHITE else -1
+        has_crossed = (square // FILES >= RANKS // 2) == (side == WHITE)
+        for step in [(0, forward), (-1, 0), (1, 0)][: 3 if has_crossed else 1]:
+            targets += _walk(square, step)[:1]
+    return [target for target in targets if target in occupied]
+
+
+def threat_features(position, perspective: int) -> list[int]:
+    """Sorted active threat features, each below T."""
+    board = position["board"]
+    mirrored = is_mirrored(position, perspective)
+    indices = threat_indices()
+    features = []
+    for side in (WHITE, BLACK):
+        for kind, square in pieces_of(position, side):
+            attacker = oriented_code(side == perspective, kind)
+            for target in attacked_pieces(board, side, kind, square):
+                piece = int(board[target])
+                victim = oriented_code(piece // PIECES_PER_SIDE == perspective, int(KIND_OF[piece]))
+                ends = [oriented(s, perspective, mirrored) for s in (square, target)]
+                features.append(indices.get((attacker, *ends, victim)))
+    return sorted(feature for feature in features if feature is not None)
+
+
 def accumulate(network: Network, position, perspective: int) -> tuple[np.ndarray, np.ndarray]:
     """([W] int16 accumulator, which wraps around, and [S] int32 PSQT sums) of one perspective."""
     features = piece_square_features(position, perspective)
     hidden = network.transformer_bias + network.piece_square_weight[features].sum(axis=0, dtype=np.int16)
-    return hidden, network.piece_square_psqt[features].sum(axis=0, dtype=np.int32)
+    psqt = network.piece_square_psqt[features].sum(axis=0, dtype=np.int32)
+    if network.architecture.threats:
+        threats = threat_features(position, perspective)
+        hidden += network.threat_weight[threats].sum(axis=0, dtype=np.int16)
+        psqt += network.threat_psqt[threats].sum(axis=0, dtype=np.int32)
+    return hidden, psqt
 
 
 def pairwise_product(hidden: np.ndarray) -> np.ndarray:
@@ -178,8 +251,6 @@ def propagate(stack: LayerStack, transformed: np.ndarray) -> tuple[int, np.ndarr
 
 def evaluate(network: Network, position) -> Evaluation:
     """Evaluate a POSITION record."""
-    if network.architecture.threats:
-        raise NotImplementedError("The reference evaluator has no threat features; use a network without them.")
     us = int(position["side"])
     hidden_us, psqt_us = accumulate(network, position, us)
     hidden_them, psqt_them = accumulate(network, position, 1 - us)
