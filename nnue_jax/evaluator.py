@@ -1,0 +1,119 @@
+"""Evaluation in bulk: what all evaluators have in common, and how one is chosen.
+
+An evaluator gives the network's two outputs for arrays of PACKED positions; `evaluate` makes values, centipawns and
+expected results of them. All backends agree in every bit.
+"""
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
+from itertools import islice
+
+import numpy as np
+
+from games.xiangqi.packed import PACKED, pack_fens
+from nnue_jax.network_file import Network, read_network
+from nnue_jax.outcomes import fill_outcomes
+
+Positions = np.ndarray | Iterable[str] | Iterable[np.ndarray]
+
+
+@dataclass(frozen=True)
+class Evaluations:
+    """Arrays [n] for n positions, all from the side to move's view.
+
+    psqt, positional   int32, the network's outputs in internal units
+    value              int32, both blended and damped by the 60-move counter, as the search sees them; internal units
+    cp                 int32, centipawns: 100 where half of all games are won
+    win, draw, loss    int32, expected results in thousandths
+    in_check           bool; where it is True the search never asks, and value and what follows from it are zero
+    """
+
+    psqt: np.ndarray
+    positional: np.ndarray
+    value: np.ndarray
+    cp: np.ndarray
+    win: np.ndarray
+    draw: np.ndarray
+    loss: np.ndarray
+    in_check: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.psqt)
+
+
+class Evaluator(ABC):
+    """Evaluates positions in bulk.
+
+    name              such as `numba` or `jax:cpu`
+    device            what it runs on, in words
+    preferred_batch   number of positions from which on larger batches gain little
+    maximum_batch     larger ones are split
+    """
+
+    name: str
+    device: str
+    preferred_batch: int
+    maximum_batch: int
+
+    @staticmethod
+    def load(network: str | os.PathLike | Network, backend: str = "auto", **options) -> "Evaluator":
+        """An evaluator of a network file on the backend of this name; see `backends.BACKENDS`.
+
+        NetworkError for a file that is no network, BackendError for a backend that is not there.
+        """
+        from nnue_jax.backends import create
+
+        return create(network if isinstance(network, Network) else read_network(network), backend, **options)
+
+    @abstractmethod
+    def outputs(self, packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(psqt, positional), int32 [n], of [n] PACKED positions; any n, also from several threads at once."""
+
+    def evaluate(self, positions: Positions) -> Evaluations:
+        """Evaluate FENs, an array of PACKED positions, or an iterator of either.
+
+        PositionError for a FEN that is refused.
+        """
+        parts = [self._evaluate_packed(packed) for packed in batches(positions, self.maximum_batch)]
+        if len(parts) == 1:
+            return parts[0]
+        columns = (field.name for field in fields(Evaluations))
+        return Evaluations(*(np.concatenate([getattr(part, name) for part in parts]) for name in columns))
+
+    def _evaluate_packed(self, packed: np.ndarray) -> Evaluations:
+        psqt, positional = self.outputs(packed)
+        return evaluations(packed, psqt, positional)
+
+
+def evaluations(packed: np.ndarray, psqt: np.ndarray, positional: np.ndarray) -> Evaluations:
+    """What follows from the network's outputs for [n] PACKED positions."""
+    value, cp, win, draw, loss = (np.zeros(len(packed), np.int32) for _ in range(5))
+    fill_outcomes(packed, psqt, positional, value, cp, win, draw, loss)
+    return Evaluations(psqt, positional, value, cp, win, draw, loss, packed["in_check"] != 0)
+
+
+def batches(positions: Positions, size: int) -> Iterator[np.ndarray]:
+    """At least one array of PACKED positions, none of more than `size`, that together hold `positions` in order."""
+    if isinstance(positions, str):
+        positions = [positions]
+    if isinstance(positions, np.ndarray) and positions.dtype == PACKED:
+        yield from _split(positions.reshape(-1), size)
+        return
+    iterator = iter(positions)
+    chunk = list(islice(iterator, size))
+    if not chunk:
+        yield np.zeros(0, PACKED)
+    while chunk:
+        if isinstance(chunk[0], str):
+            yield pack_fens(chunk)
+        else:
+            for packed in chunk:
+                yield from _split(np.atleast_1d(packed), size)
+        chunk = list(islice(iterator, size))
+
+
+def _split(packed: np.ndarray, size: int) -> Iterator[np.ndarray]:
+    for start in range(0, max(1, len(packed)), size):
+        yield packed[start : start + size]
