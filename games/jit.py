@@ -1,8 +1,9 @@
 """How every kernel of the project is compiled, and where its machine code is kept.
 
-Two decorators are enough. A `kernel` is called from Python. A `leaf` is called by kernels and other leaves, and is
-always inlined; it has no entry from Python, so calling it there crashes (use its `py_func`). Both release the
-GIL and use C semantics for division.
+Three decorators are enough. A `kernel` is called from Python. A `leaf` is called by kernels and other leaves, and is
+always inlined. A `routine` is called like a leaf but compiled once, for what is large and not always wanted. Leaves and
+routines have no entry from Python, so calling one there crashes (use its `py_func`). All release the GIL and use C
+semantics for division.
 
 Numba's on-disk cache notices a change in the file of a cached function, but not in the functions it
 calls. So the cache directory is named after a hash of all sources that hold kernels: whatever is
@@ -50,8 +51,8 @@ def kernel_cache_directory() -> Path:
     return cache_root() / "kernels" / source_hash()
 
 
-# Leaves do without the wrappers that Python would call, which take a quarter of the time to compile.
-LEAF_OPTIONS = {"forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+# The wrappers that Python would call take a quarter of the time to compile.
+WITHOUT_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 def _compiled(function, **options):
@@ -70,4 +71,9 @@ def kernel(function):
 
 def leaf(function):
     """Compile a `function` that is inlined into each of its callers."""
-    return _compiled(function, **LEAF_OPTIONS)
+    return _compiled(function, forceinline=True, **WITHOUT_WRAPPERS)
+
+
+def routine(function):
+    """Compile a `function` that kernels call."""
+    return _compiled(function, **WITHOUT_WRAPPERS)

@@ -93,8 +93,11 @@ def _store(element, numba_type):
 load_i64 = _load(ir.IntType(64), types.int64)
 load_i32 = _load(ir.IntType(32), types.int32)
 load_u8 = _load(ir.IntType(8), types.uint8)
+load_u16 = _load(ir.IntType(16), types.uint16)
 store_i64 = _store(ir.IntType(64), types.int64)
 store_i32 = _store(ir.IntType(32), types.int32)
+store_u8 = _store(ir.IntType(8), types.uint8)
+store_u16 = _store(ir.IntType(16), types.uint16)
 # A flag that another thread sets: an ordinary load may be hoisted out of a loop.
 load_i64_acquire = _load(ir.IntType(64), types.int64, ordering="acquire")
 

@@ -14,6 +14,7 @@ EVALUATOR
     cached_squares                    address of u8 [CACHE_ENTRIES, 32], squares of the cached sums' pieces
     transformed, hidden, fc0_out      addresses of scratch: u8 [W], u8 [4H], i32 [H]
     changed_rows                      [64] i4, scratch: rows to add, then rows to remove
+    threats                           whether the network has threat features; see `threat_accumulator`
     states                            [plies] STATE
     psqt, positional                  result of the last evaluation
 
@@ -21,6 +22,7 @@ STATE, of one ply
     mirror_code  [2] i8   mid-mirror codes less MIRROR_BASE, modulo 2**64
     orientation  [2] u1   2 * bucket + mirrored, for each perspective
     computed     [2] u1   whether the sums of the ply are there
+    threats_computed, threat_count   [2] u1, the same for the threats, and how many there are
     move, piece, captured   the move that led here; NO_MOVE for a pass
 
 An array index of a perspective is the side itself.
@@ -50,6 +52,7 @@ from games.xiangqi.geometry import (
 from games.xiangqi.position import minor_count, origin_of, rook_count, target_of
 from nnue_jax.architecture import ATTACK_BUCKETS, FEATURE_BUCKETS, LAYER_STACKS, PIECE_SQUARES
 from nnue_jax.features import E_FILE, F_FILE, local_indices, mirror_term
+from nnue_jax.rows import LANES, apply_psqt_rows, apply_rows, copy_sums
 from nnue_jax.simd import (
     add,
     copy_32_bytes,
@@ -65,13 +68,17 @@ from nnue_jax.value import MAX_PLY
 PLIES = MAX_PLY + 2
 ORIENTATIONS = 2 * FEATURE_BUCKETS
 CACHE_ENTRIES = 2 * ORIENTATIONS
-LANES = 32  # of int16 in a vector
+# A side attacks at most 8 pieces each with its rooks and its cannons, 16 with its knights, 8 each with its elephants
+# and its advisors, 4 with its king and 15 with its pawns; some words more may be written than are counted.
+MAX_ATTACKS = 2 * 67 + 10
 
 STATE = np.dtype(
     [
         ("mirror_code", "i8", (2,)),
         ("orientation", "u1", (2,)),
         ("computed", "u1", (2,)),
+        ("threats_computed", "u1", (2,)),
+        ("threat_count", "u1", (2,)),
         ("piece", "u1"),
         ("captured", "u1"),
         ("move", "u2"),
@@ -97,6 +104,13 @@ ADDRESSES = (
     "transformed",
     "hidden",
     "fc0_out",
+    "threat_weight",
+    "threat_psqt",
+    "threat_table",
+    "threat_accumulators",
+    "threat_psqt_sums",
+    "threat_lists",
+    "threat_marks",
 )
 
 EVALUATOR = np.dtype(
@@ -106,6 +120,9 @@ EVALUATOR = np.dtype(
         ("psqt", "i8"),
         ("positional", "i8"),
         ("changed_rows", "i4", (2 * PIECES,)),
+        ("threats", "i8"),
+        ("attacks", "i4", (MAX_ATTACKS,)),
+        ("changed_threats", "i4", (2 * MAX_ATTACKS,)),
         ("states", STATE, (PLIES,)),
     ],
     align=True,
@@ -170,6 +187,7 @@ def _orient(position, state):
     for side in range(2):
         state.orientation[side] = orientation(position, side, state.mirror_code[side], state.mirror_code[1 - side])
         state.computed[side] = 0
+        state.threats_computed[side] = 0
 
 
 @leaf
@@ -213,6 +231,7 @@ def push_pass(evaluator, ply):
         after.mirror_code[side] = before.mirror_code[side]
         after.orientation[side] = before.orientation[side]
         after.computed[side] = 0
+        after.threats_computed[side] = 0
     after.move = NO_MOVE
 
 
@@ -225,12 +244,12 @@ def feature_row(perspective, orientation, piece, square):
 
 @leaf
 def _copy(evaluator, perspective, ply):
-    width = evaluator.width
-    source = ((ply - 1) * 2 + perspective) * width
-    for i in range(source, source + width, LANES):
-        store_vector(evaluator.accumulators, i + 2 * width, load_i16x32(evaluator.accumulators, i))
+    sums = evaluator.accumulators
+    source = ((ply - 1) * 2 + perspective) * evaluator.width
+    copy_sums(evaluator.width, sums, source, sums, source + 2 * evaluator.width)
+    sums = evaluator.psqt_sums
     source = ((ply - 1) * 2 + perspective) * LAYER_STACKS
-    store_vector(evaluator.psqt_sums, source + 2 * LAYER_STACKS, load_i32x16(evaluator.psqt_sums, source))
+    store_vector(sums, source + 2 * LAYER_STACKS, load_i32x16(sums, source))
 
 
 @leaf
@@ -316,65 +335,21 @@ def _list_changes(evaluator, position, perspective, facing, entry):
 
 
 @leaf
-def _apply_rows_to_four(evaluator, cached, target, column, added, removed):
-    """Change four vectors of a cache entry by the listed rows, and copy them to a ply's accumulator."""
-    weight = evaluator.piece_square_weight
-    rows = evaluator.changed_rows
-    width = evaluator.width
-    first = load_i16x32(evaluator.cached_accumulators, cached)
-    second = load_i16x32(evaluator.cached_accumulators, cached + LANES)
-    third = load_i16x32(evaluator.cached_accumulators, cached + 2 * LANES)
-    fourth = load_i16x32(evaluator.cached_accumulators, cached + 3 * LANES)
-    for k in range(added):
-        place = int64(rows[k]) * width + column
-        first = add(first, load_i8x32_as_i16(weight, place))
-        second = add(second, load_i8x32_as_i16(weight, place + LANES))
-        third = add(third, load_i8x32_as_i16(weight, place + 2 * LANES))
-        fourth = add(fourth, load_i8x32_as_i16(weight, place + 3 * LANES))
-    for k in range(PIECES, PIECES + removed):
-        place = int64(rows[k]) * width + column
-        first = subtract(first, load_i8x32_as_i16(weight, place))
-        second = subtract(second, load_i8x32_as_i16(weight, place + LANES))
-        third = subtract(third, load_i8x32_as_i16(weight, place + 2 * LANES))
-        fourth = subtract(fourth, load_i8x32_as_i16(weight, place + 3 * LANES))
-    for memory, start in ((evaluator.cached_accumulators, cached), (evaluator.accumulators, target)):
-        store_vector(memory, start, first)
-        store_vector(memory, start + LANES, second)
-        store_vector(memory, start + 2 * LANES, third)
-        store_vector(memory, start + 3 * LANES, fourth)
-
-
-@leaf
 def _refresh(evaluator, position, perspective, ply):
     """Sums of `ply`, which is the present position, by way of the cache."""
     width = evaluator.width
-    weight = evaluator.piece_square_weight
-    psqt = evaluator.piece_square_psqt
-    facing = evaluator.states[ply].orientation[perspective]
+    facing = int64(evaluator.states[ply].orientation[perspective])
     entry = perspective * ORIENTATIONS + facing
     added, removed = _list_changes(evaluator, position, perspective, facing, entry)
     rows = evaluator.changed_rows
-    target = (ply * 2 + perspective) * width
-    cached = entry * width
-    if width % (4 * LANES) == 0:
-        for i in range(0, width, 4 * LANES):
-            _apply_rows_to_four(evaluator, cached + i, target + i, i, added, removed)
-    else:
-        for i in range(0, width, LANES):
-            value = load_i16x32(evaluator.cached_accumulators, cached + i)
-            for k in range(added):
-                value = add(value, load_i8x32_as_i16(weight, int64(rows[k]) * width + i))
-            for k in range(PIECES, PIECES + removed):
-                value = subtract(value, load_i8x32_as_i16(weight, int64(rows[k]) * width + i))
-            store_vector(evaluator.cached_accumulators, cached + i, value)
-            store_vector(evaluator.accumulators, target + i, value)
-    sums = load_i32x16(evaluator.cached_psqt, entry * LAYER_STACKS)
-    for k in range(added):
-        sums = add(sums, load_i32x16(psqt, int64(rows[k]) * LAYER_STACKS))
-    for k in range(PIECES, PIECES + removed):
-        sums = subtract(sums, load_i32x16(psqt, int64(rows[k]) * LAYER_STACKS))
-    store_vector(evaluator.cached_psqt, entry * LAYER_STACKS, sums)
-    store_vector(evaluator.psqt_sums, (ply * 2 + perspective) * LAYER_STACKS, sums)
+    cache = evaluator.cached_accumulators
+    place = entry * width
+    apply_rows(evaluator.piece_square_weight, width, rows, added, PIECES, removed, cache, place, cache, place)
+    copy_sums(width, cache, place, evaluator.accumulators, (ply * 2 + perspective) * width)
+    cache = evaluator.cached_psqt
+    place = entry * LAYER_STACKS
+    apply_psqt_rows(evaluator.piece_square_psqt, rows, added, PIECES, removed, cache, place, cache, place)
+    store_vector(evaluator.psqt_sums, (ply * 2 + perspective) * LAYER_STACKS, load_i32x16(cache, place))
     evaluator.states[ply].computed[perspective] = 1
 
 

@@ -1,17 +1,17 @@
 """The CPU evaluator: incremental sums (`accumulator`) and the layers behind them in explicit vectors."""
 
 import numpy as np
-from numba import int64
+from numba import int32, int64
 
 from games.integers import truncated_division
 from games.jit import kernel, leaf
 from games.memory import address_of, aligned_copy, aligned_zeros, load_i32
 from games.xiangqi.geometry import NO_SQUARE, PIECES
 from games.xiangqi.position import minor_count, rook_count
-from nnue_jax.accumulator import CACHE_ENTRIES, EVALUATOR, LANES, PLIES, bring_up_to_date, reset
-from nnue_jax.architecture import HIDDEN, LAYER_STACKS
+from nnue_jax.accumulator import CACHE_ENTRIES, EVALUATOR, MAX_ATTACKS, PLIES, bring_up_to_date, reset
+from nnue_jax.architecture import HIDDEN, LAYER_STACKS, THREAT_FEATURES
 from nnue_jax.features import layer_stack_table
-from nnue_jax.network_file import Network, NetworkError
+from nnue_jax.network_file import Network
 from nnue_jax.reference import (
     ACTIVATION_MAX,
     CLIP_MAX,
@@ -26,6 +26,7 @@ from nnue_jax.reference import (
     SKIP_MINUS,
     SKIP_PLUS,
 )
+from nnue_jax.rows import LANES
 from nnue_jax.simd import (
     add,
     broadcast_4_bytes,
@@ -44,6 +45,8 @@ from nnue_jax.simd import (
     store_vector,
     sum_lanes,
 )
+from nnue_jax.threat_accumulator import SPARE_LIST, bring_threats_up_to_date
+from nnue_jax.threats import threat_table
 
 _LAYER_STACK = layer_stack_table()
 _SQUARE_ROOT_CAP = 32767  # a larger output saturates after squaring anyway
@@ -61,6 +64,23 @@ def layer_stack(position):
 
 
 @leaf
+def _units(evaluator, place):
+    """A vector of accumulated units, of piece-square features and threats together."""
+    units = load_i16x32(evaluator.accumulators, place)
+    if evaluator.threats:
+        units = add(units, load_i16x32(evaluator.threat_accumulators, place))
+    return units
+
+
+@leaf
+def _psqt_sum(evaluator, place):
+    total = int64(load_i32(evaluator.psqt_sums, place))
+    if evaluator.threats:
+        total += int64(load_i32(evaluator.threat_psqt_sums, place))
+    return int64(int32(total))  # the sum of both wraps around, as each does
+
+
+@leaf
 def _transform(evaluator, side, ply):
     """Pairwise products of both accumulators into `transformed`, side to move first."""
     width = evaluator.width
@@ -70,8 +90,8 @@ def _transform(evaluator, side, ply):
     for part in range(2):
         source = (ply * 2 + (side ^ part)) * width
         for i in range(0, half, LANES):
-            first = maximum(minimum(load_i16x32(evaluator.accumulators, source + i), cap), zero)
-            second = maximum(minimum(load_i16x32(evaluator.accumulators, source + half + i), cap), zero)
+            first = maximum(minimum(_units(evaluator, source + i), cap), zero)
+            second = maximum(minimum(_units(evaluator, source + half + i), cap), zero)
             # 255 * 255 fits 16 bits unsigned, hence the logical shift.
             product = shift_right_logical(multiply(first, second), PRODUCT_SHIFT)
             store_as_bytes(evaluator.transformed, part * half + i, product)
@@ -153,10 +173,12 @@ def evaluate(evaluator, position, ply):
     """Set `psqt` and `positional` to the output for the position at `ply` of the line."""
     for perspective in range(2):
         bring_up_to_date(evaluator, position, perspective, ply)
+    if evaluator.threats:
+        bring_threats_up_to_date(evaluator, position, ply)
     stack = layer_stack(position)
     side = position.side
-    us = int64(load_i32(evaluator.psqt_sums, (ply * 2 + side) * LAYER_STACKS + stack))
-    them = int64(load_i32(evaluator.psqt_sums, (ply * 2 + 1 - side) * LAYER_STACKS + stack))
+    us = _psqt_sum(evaluator, (ply * 2 + side) * LAYER_STACKS + stack)
+    them = _psqt_sum(evaluator, (ply * 2 + 1 - side) * LAYER_STACKS + stack)
     evaluator.psqt = truncated_division(truncated_division(us - them, int64(2)), int64(OUTPUT_SCALE))
     _transform(evaluator, side, ply)
     _first_layer(evaluator, stack)
@@ -182,10 +204,6 @@ class SharedParameters:
     """A network's parameters laid out for the kernels; read only, shared by all evaluators of a process."""
 
     def __init__(self, network: Network):
-        if network.architecture.threats:
-            raise NetworkError(
-                f"The network {network.architecture} has threat features; the Numba evaluator takes none."
-            )
         stacks = network.stacks
         self.architecture = network.architecture
         self.arrays = {
@@ -202,6 +220,15 @@ class SharedParameters:
                 "fc2_bias": np.stack([stack.fc2_bias for stack in stacks]),
             }.items()
         }
+        if network.architecture.threats:
+            self.arrays |= {
+                name: aligned_copy(array)
+                for name, array in {
+                    "threat_weight": network.threat_weight,
+                    "threat_psqt": network.threat_psqt,
+                    "threat_table": threat_table(),
+                }.items()
+            }
 
 
 class EvaluatorMemory:
@@ -220,12 +247,21 @@ class EvaluatorMemory:
             "hidden": aligned_zeros(4 * HIDDEN, np.uint8),
             "fc0_out": aligned_zeros(HIDDEN, np.int32),
         }
+        if parameters.architecture.threats:
+            self.arrays |= {
+                "threat_accumulators": aligned_zeros((PLIES, 2, width), np.int16),
+                "threat_psqt_sums": aligned_zeros((PLIES, 2, LAYER_STACKS), np.int32),
+                "threat_lists": aligned_zeros((SPARE_LIST + 1, MAX_ATTACKS), np.uint16),
+                "threat_marks": aligned_zeros(THREAT_FEATURES + 1, np.uint8),
+            }
         self.arrays["cached_accumulators"][:] = parameters.arrays["transformer_bias"]
         self.arrays["cached_squares"][:] = NO_SQUARE
 
     def attach(self, evaluator) -> None:
         """Make an EVALUATOR record use this memory."""
         evaluator["width"] = self.parameters.architecture.width
+        evaluator["threats"] = self.parameters.architecture.threats
+        evaluator["states"]["threat_count"] = 0
         for name, array in (self.parameters.arrays | self.arrays).items():
             evaluator[name] = address_of(array)
 
