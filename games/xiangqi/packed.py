@@ -24,6 +24,19 @@ PACKED = np.dtype([("square_of", "u1", (PIECES,)), ("side", "u1"), ("in_check", 
 
 
 @leaf
+def unpack_pieces(packed, position):
+    """Set piece list, side and material of a POSITION record, and leave its board and occupancy as they are."""
+    material = int64(0)
+    for piece in range(PIECES):
+        square = packed.square_of[piece]
+        position.square_of[piece] = square
+        if square != NO_SQUARE:
+            material += MATERIAL_UNIT[piece]
+    position.side = packed.side
+    position.material = material
+
+
+@leaf
 def unpack(packed, position):
     """Set up a POSITION record from a PACKED one, all but its key."""
     board = position.board
@@ -33,19 +46,15 @@ def unpack(packed, position):
         position.ranks[rank] = 0
     for file in range(FILES):
         position.files[file] = 0
-    material = int64(0)
     for piece in range(PIECES):
         square = int64(packed.square_of[piece])
-        position.square_of[piece] = square
         if square != NO_SQUARE:
             rank = int64(RANK_OF[square])
             file = int64(FILE_OF[square])
             board[square] = piece
             position.ranks[rank] |= 1 << file
             position.files[file] |= 1 << rank
-            material += MATERIAL_UNIT[piece]
-    position.side = packed.side
-    position.material = material
+    unpack_pieces(packed, position)
 
 
 @kernel
