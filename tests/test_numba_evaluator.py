@@ -1,6 +1,5 @@
 """The CPU evaluator against the reference: single positions, and incremental sums all over the game tree."""
 
-import dataclasses
 import json
 import os
 import random
@@ -15,8 +14,7 @@ from games.xiangqi.fen import START_FEN, parse_fen
 from games.xiangqi.geometry import BLACK, EMPTY, KIND_OF, KING, SQUARE_MASK, WHITE, parse_move
 from nets import DEFAULT_NETWORK
 from nnue_jax import reference
-from nnue_jax.architecture import Architecture
-from nnue_jax.network_file import Network, NetworkError, read_network
+from nnue_jax.network_file import Network, read_network
 from nnue_jax.numba_evaluator import NumbaEvaluator
 from tests.support.games import random_positions
 from tests.support.golden import DATA, all_fens, rows
@@ -32,6 +30,9 @@ NETWORKS = {
     # Accumulators wrap around, and every clipping meets both of its ends.
     "extreme": lambda: random_network(64, extreme=True),
     "extreme, in whole groups of vectors": lambda: random_network(128, extreme=True),
+    "threats": lambda: random_network(32, threats=True),
+    "threats, extreme, in whole groups of vectors": lambda: random_network(128, extreme=True, threats=True),
+    "recorded, with threats": lambda: read_network(DATA / "random128.nnue"),
 }
 
 
@@ -64,9 +65,17 @@ def test_equals_the_reference_for_long(any_network):
     assert_equals_reference(any_network, seed=32, count=10_000)
 
 
-def test_recorded_outputs():
-    evaluator = NumbaEvaluator(read_network(DATA / "piece_square128.nnue"))
-    for row in rows("eval_piece_square128"):
+@pytest.mark.parametrize(
+    ("network", "records"),
+    [
+        ("piece_square128.nnue", "eval_piece_square128"),
+        ("random128.nnue", "eval_random128"),
+        ("random128.nnue", "eval_games_random128"),
+    ],
+)
+def test_recorded_outputs(network, records):
+    evaluator = NumbaEvaluator(read_network(DATA / network))
+    for row in rows(records):
         assert evaluator.evaluate(parse_fen(row["fen"]).position) == (row["psqt"], row["positional"])
 
 
@@ -92,11 +101,6 @@ def test_the_extreme_network_overflows():
         largest = max(largest, np.abs(reference.evaluate(network, position[0]).fc0_out.astype(int)).max())
     assert farthest > 1 << 15
     assert largest**2 > 1 << 31
-
-
-def test_refuses_threat_features():
-    with pytest.raises(NetworkError, match="threat features"):
-        NumbaEvaluator(dataclasses.replace(random_network(32), architecture=Architecture(32, threats=True)))
 
 
 # --- incremental sums

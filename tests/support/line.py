@@ -105,6 +105,10 @@ class Line:
         return int(self._evaluator["states"][0, self.ply]["orientation"][perspective])
 
     def sums(self, perspective: int) -> tuple[np.ndarray, np.ndarray]:
-        """([W] int16, [S] int32) of the present ply, valid once evaluated."""
+        """([W] int16, [S] int32) of the present ply, of all features together, valid once evaluated."""
         arrays = self._memory.arrays
-        return arrays["accumulators"][self.ply, perspective], arrays["psqt_sums"][self.ply, perspective]
+        hidden, psqt = (arrays[name][self.ply, perspective] for name in ("accumulators", "psqt_sums"))
+        if self._evaluator[0]["threats"]:
+            hidden = hidden + arrays["threat_accumulators"][self.ply, perspective]
+            psqt = psqt + arrays["threat_psqt_sums"][self.ply, perspective]
+        return hidden, psqt

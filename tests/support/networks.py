@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 
-from nnue_jax.architecture import HIDDEN, LAYER_STACKS, PIECE_SQUARE_FEATURES, Architecture
+from nnue_jax.architecture import HIDDEN, LAYER_STACKS, PIECE_SQUARE_FEATURES, THREAT_FEATURES, Architecture
 from nnue_jax.network_file import LayerStack, Network
 
 
@@ -36,22 +36,24 @@ def _random_stack(source: Source, width: int, extreme: bool) -> LayerStack:
 
 
 @cache
-def random_network(width: int, extreme: bool = False) -> Network:
-    """A network whose units are neither dead nor saturated.
+def random_network(width: int, extreme: bool = False, threats: bool = False) -> Network:
+    """A network whose units are neither dead nor saturated, with threat features or without.
 
     An extreme one is on the brink everywhere: half of its accumulators start near the ends of int16 and wrap
     around, so do the PSQT sums, and the layers meet all their limits.
     """
     source = Source(2 * width + extreme)
+    threat_source = Source(2 * width + extreme + 1_000_000)
+    threat_count = THREAT_FEATURES if threats else 0
     bias = source.uniform((width,), 200, "<i2")
     if extreme:
         bias[::2] ^= -32768
     return Network(
-        architecture=Architecture(width),
+        architecture=Architecture(width, threats),
         description=f"random, width {width}".encode(),
         transformer_bias=bias,
-        threat_weight=np.zeros((0, width), "i1"),
-        threat_psqt=np.zeros((0, LAYER_STACKS), "<i4"),
+        threat_weight=threat_source.uniform((threat_count, width), 127 if extreme else 20, "i1"),
+        threat_psqt=threat_source.uniform((threat_count, LAYER_STACKS), (1 << 31) - 1 if extreme else 3000, "<i4"),
         piece_square_weight=source.uniform((PIECE_SQUARE_FEATURES, width), 127 if extreme else 30, "i1"),
         piece_square_psqt=source.uniform(
             (PIECE_SQUARE_FEATURES, LAYER_STACKS), (1 << 31) - 1 if extreme else 5000, "<i4"
