@@ -16,32 +16,35 @@ A LEB128 block is a magic, the length of the payload as u32, and signed LEB128 v
 may also hold the stream uncompressed.
 """
 
-import math
+import io
 import os
+import stat
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import zstandard
 
+from nnue_jax import leb128
 from nnue_jax.architecture import (
     FILE_VERSION,
     HIDDEN,
     LAYER_STACKS,
+    MAX_WIDTH,
     PIECE_SQUARE_FEATURES,
     THREAT_FEATURES,
+    WIDTH_STEP,
     Architecture,
     architecture_of,
 )
+from nnue_jax.network_stream import LEB128_MAGIC, ZSTD_MAGIC, Fields, NetworkError, ZstdStream
 
-LEB128_MAGIC = b"COMPRESSED_LEB128"
-ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
-COMPRESSION_LEVEL = 19
-
-
-class NetworkError(ValueError):
-    """A network that cannot be read; the message is a sentence that says why."""
+# Compressing a network of width 1024 takes most of a minute, and well below a second; the files differ by little.
+SMALL_LEVEL, QUICK_LEVEL = 19, 3
+_WINDOW_LOG = 20  # a reader keeps this many binary digits' worth of bytes to look back at; weights do not repeat
+_HEAD_BYTES = 1 << 16  # within which any NNUE file has its first LEB128 block
 
 
 @dataclass(frozen=True)
@@ -71,43 +74,42 @@ class Network:
 
 
 def read_network(path: str | os.PathLike) -> Network:
-    """Read a `.nnue` file; NetworkError with a sentence if it is not one."""
+    """Read a `.nnue` file straight into the arrays; NetworkError with a sentence if it is not one."""
     try:
-        data = Path(path).read_bytes()
+        mode = os.stat(path).st_mode
+        if not stat.S_ISREG(mode):
+            kind = "a directory" if stat.S_ISDIR(mode) else "no regular file"
+            raise NetworkError(f"The network file '{path}' cannot be read: it is {kind}; expected a file.")
+        with open(path, "rb") as file:
+            return _read(file, path)
     except OSError as error:
         raise NetworkError(f"The network file '{path}' cannot be read: {error.strerror}.") from error
+
+
+def _read(file: io.BufferedReader, path: str | os.PathLike) -> Network:
     try:
-        return parse_network(_decompressed(data))
+        start = file.read(len(ZSTD_MAGIC))
+        if not start:
+            raise NetworkError("the file is empty; expected a network.")
+        file.seek(0)
+        return _parse(ZstdStream(file) if start == ZSTD_MAGIC else file)
     except NetworkError as error:
         raise NetworkError(f"'{path}' is not a usable network: {error}") from error
 
 
-def _decompressed(data: bytes) -> bytes:
-    if not data:
-        raise NetworkError("the file is empty.")
-    if not data.startswith(ZSTD_MAGIC):
-        return data
-    try:
-        with zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True) as reader:
-            return reader.read()
-    except zstandard.ZstdError as error:
-        raise NetworkError(f"the zstd stream is damaged ({error}).") from error
-
-
 def parse_network(data: bytes) -> Network:
     """Read a decompressed stream, checking every hash and that nothing follows."""
-    fields = _Fields(data)
-    fields.expect_u32(FILE_VERSION, "file version")
+    return _parse(io.BytesIO(data))
+
+
+def _parse(stream) -> Network:
+    fields = Fields(stream)
+    version = fields.u32("file version")
+    if version != FILE_VERSION:
+        raise _foreign(version, fields, isinstance(stream, ZstdStream))
     network_hash = fields.u32("network hash")
     description = fields.take(fields.u32("description length"), "description")
-    transformer_hash = fields.u32("feature transformer hash")
-    architecture = architecture_of(transformer_hash)
-    if architecture is None:
-        raise NetworkError(f"the feature transformer hash {transformer_hash:#010x} belongs to no known architecture.")
-    if network_hash != architecture.network_hash:
-        raise NetworkError(
-            f"the network hash is {network_hash:#010x}; expected {architecture.network_hash:#010x} for {architecture}."
-        )
+    architecture = _architecture(network_hash, fields.u32("feature transformer hash"))
     width = architecture.width
     threats = THREAT_FEATURES if architecture.threats else 0
     bias = fields.leb128((width,), "<i2", "transformer bias")
@@ -122,7 +124,35 @@ def parse_network(data: bytes) -> Network:
     return Network(architecture, description, bias, threat_weight, threat_psqt, weight, psqt, stacks)
 
 
-def _parse_stack(fields: "_Fields", architecture: Architecture, number: int) -> LayerStack:
+def _foreign(version: int, fields: Fields, is_compressed: bool) -> NetworkError:
+    """What a stream is that begins with another version."""
+    if LEB128_MAGIC in fields.peek(_HEAD_BYTES):
+        return NetworkError(f"the file version is {version:#010x}; expected {FILE_VERSION:#010x}.")
+    found, expected = (struct.pack("<I", word).hex(" ") for word in (version, FILE_VERSION))
+    if is_compressed:
+        return NetworkError(
+            f"it is no network at all, as its zstd stream holds data that begin with {found}; expected {expected}."
+        )
+    return NetworkError(
+        f"it is no network at all, as it begins with {found}; expected {ZSTD_MAGIC.hex(' ')} for zstd, or {expected}."
+    )
+
+
+def _architecture(network_hash: int, transformer_hash: int) -> Architecture:
+    architecture = architecture_of(transformer_hash)
+    if architecture is None:
+        raise NetworkError(
+            f"the feature transformer hash {transformer_hash:#010x} belongs to no known architecture; expected that of "
+            f"a width of {WIDTH_STEP}, {2 * WIDTH_STEP}, ..., {MAX_WIDTH}, with threats or without."
+        )
+    if network_hash != architecture.network_hash:
+        raise NetworkError(
+            f"the network hash is {network_hash:#010x}; expected {architecture.network_hash:#010x} for {architecture}."
+        )
+    return architecture
+
+
+def _parse_stack(fields: Fields, architecture: Architecture, number: int) -> LayerStack:
     name = f"layer stack {number}"
     fields.expect_u32(architecture.stack_hash, f"hash of {name}")
     return LayerStack(
@@ -135,109 +165,71 @@ def _parse_stack(fields: "_Fields", architecture: Architecture, number: int) -> 
     )
 
 
-class _Fields:
-    """Takes one field after the other from a stream; every refusal names the field."""
-
-    def __init__(self, data: bytes):
-        self.data = memoryview(data)
-        self.offset = 0
-
-    def take(self, count: int, name: str) -> bytes:
-        left = len(self.data) - self.offset
-        if count > left:
-            raise NetworkError(f"the {name} ends early: it needs {count} bytes and {left} are left.")
-        self.offset += count
-        return bytes(self.data[self.offset - count : self.offset])
-
-    def u32(self, name: str) -> int:
-        return struct.unpack("<I", self.take(4, name))[0]
-
-    def expect_u32(self, expected: int, name: str) -> None:
-        found = self.u32(name)
-        if found != expected:
-            raise NetworkError(f"the {name} is {found:#010x}; expected {expected:#010x}.")
-
-    def expect_end(self) -> None:
-        extra = len(self.data) - self.offset
-        if extra:
-            raise NetworkError(f"{extra} bytes follow the last layer; expected none.")
-
-    def array(self, shape: tuple[int, ...], dtype: str, name: str) -> np.ndarray:
-        data = self.take(math.prod(shape) * np.dtype(dtype).itemsize, name)
-        return np.frombuffer(data, dtype).reshape(shape)
-
-    def leb128(self, shape: tuple[int, ...], dtype: str, name: str) -> np.ndarray:
-        if self.take(len(LEB128_MAGIC), name) != LEB128_MAGIC:
-            raise NetworkError(f"the {name} is not a LEB128 block.")
-        values = decode_leb128(self.take(self.u32(name), name))
-        if values.size != math.prod(shape):
-            raise NetworkError(f"the {name} has {values.size} values; expected {math.prod(shape)}.")
-        limits = np.iinfo(dtype)
-        if values.min() < limits.min or values.max() > limits.max:
-            raise NetworkError(f"the {name} holds a value that does not fit {limits.dtype}.")
-        return values.astype(dtype).reshape(shape)
-
-
-def decode_leb128(payload: bytes) -> np.ndarray:
-    """[n] int64: all signed LEB128 values in `payload`; NetworkError if the last one is cut off or one is too long."""
-    data = np.frombuffer(payload, np.uint8)
-    if data.size == 0:
-        return np.zeros(0, np.int64)
-    if data[-1] >= 0x80:
-        raise NetworkError("a LEB128 block ends inside a value.")
-    last = np.flatnonzero(data < 0x80)
-    first = np.concatenate([[0], last[:-1] + 1])
-    length = last - first + 1
-    if length.max() > 5:
-        raise NetworkError("a LEB128 value has more than five bytes.")
-    place = np.arange(data.size) - np.repeat(first, length)
-    values = np.add.reduceat((data & 0x7F).astype(np.int64) << (7 * place), first)
-    negative = (data[last] & 0x40) != 0
-    return values - np.where(negative, np.int64(1) << (7 * length), 0)
-
-
-def encode_leb128(values: np.ndarray) -> bytes:
-    """Signed LEB128 of an integer array in C order, each value as short as possible."""
-    column = values.astype(np.int64).reshape(-1, 1)
-    group = np.arange(5)  # five groups of seven bits hold any int32
-    limit = 1 << (7 * group[:4] + 6)
-    length = 1 + ((column < -limit) | (column >= limit)).sum(axis=1, keepdims=True)
-    groups = (column >> (7 * group)) & 0x7F
-    groups[group < length - 1] |= 0x80
-    return groups[group < length].astype(np.uint8).tobytes()
-
-
 def _leb128_block(values: np.ndarray) -> bytes:
-    payload = encode_leb128(values)
+    payload = leb128.encode(values)
     return LEB128_MAGIC + struct.pack("<I", len(payload)) + payload
 
 
 def serialize_network(network: Network) -> bytes:
-    """The decompressed stream; inverse of `parse_network`."""
+    """The decompressed stream; inverse of `parse_network`.
+
+    It equals the stream that was read, unless that spelled LEB128 values with more bytes than they need.
+    """
+    return b"".join(_stream_parts(network))
+
+
+def _stream_parts(network: Network) -> Iterator[bytes | memoryview]:
     architecture = network.architecture
-    parts = [
-        struct.pack("<III", FILE_VERSION, architecture.network_hash, len(network.description)),
-        network.description,
-        struct.pack("<I", architecture.transformer_hash),
-        _leb128_block(network.transformer_bias),
-    ]
+    yield struct.pack("<III", FILE_VERSION, architecture.network_hash, len(network.description))
+    yield network.description
+    yield struct.pack("<I", architecture.transformer_hash)
+    yield _leb128_block(network.transformer_bias)
     if architecture.threats:
-        parts += [network.threat_weight.astype("i1").tobytes(), _leb128_block(network.threat_psqt)]
-    parts += [network.piece_square_weight.astype("i1").tobytes(), _leb128_block(network.piece_square_psqt)]
+        yield _raw(network.threat_weight, "i1")
+        yield _leb128_block(network.threat_psqt)
+    yield _raw(network.piece_square_weight, "i1")
+    yield _leb128_block(network.piece_square_psqt)
     for stack in network.stacks:
-        parts.append(struct.pack("<I", architecture.stack_hash))
+        yield struct.pack("<I", architecture.stack_hash)
         for bias, weight in (
             (stack.fc0_bias, stack.fc0_weight),
             (stack.fc1_bias, stack.fc1_weight),
             (stack.fc2_bias, stack.fc2_weight),
         ):
-            parts += [bias.astype("<i4").tobytes(), weight.astype("i1").tobytes()]
-    return b"".join(parts)
+            yield _raw(bias, "<i4")
+            yield _raw(weight, "i1")
 
 
-def write_network(network: Network, path: str | os.PathLike) -> None:
-    """Write a zstd-compressed `.nnue` file; it appears under its name only when it is complete."""
-    path = Path(path)
-    unfinished = path.with_name(path.name + ".part")
-    unfinished.write_bytes(zstandard.ZstdCompressor(level=COMPRESSION_LEVEL).compress(serialize_network(network)))
-    unfinished.replace(path)
+def _raw(array: np.ndarray, dtype: str) -> memoryview:
+    """The bytes of an array in C order; of the array itself where they are there already."""
+    return memoryview(np.ascontiguousarray(array, dtype).reshape(-1).view(np.uint8))
+
+
+def write_network(network: Network, path: str | os.PathLike, level: int = SMALL_LEVEL) -> None:
+    """Write a zstd-compressed `.nnue` file; it appears under its name only when it is complete.
+
+    NetworkError if it cannot be written; a file that was there is then left as it is.
+    """
+    try:
+        target = Path(path).resolve()
+        if target.exists() and not target.is_file():
+            raise NetworkError(f"The network cannot be written to '{path}': that is no regular file.")
+        _write(list(_stream_parts(network)), target, level)
+    except OSError as error:
+        raise NetworkError(f"The network cannot be written to '{path}': {error.strerror}.") from error
+
+
+def _write(parts: list[bytes | memoryview], target: Path, level: int) -> None:
+    parameters = zstandard.ZstdCompressionParameters.from_level(level, window_log=_WINDOW_LOG, write_checksum=True)
+    # Not `stream_writer`: it corrupts memory when the file raises an error, as on a full disk (zstandard 0.25).
+    compressor = zstandard.ZstdCompressor(compression_params=parameters).compressobj(size=sum(map(len, parts)))
+    unfinished = target.with_name(target.name + ".part")
+    unfinished.touch()
+    try:
+        with open(unfinished, "wb") as file:
+            for part in parts:
+                file.write(compressor.compress(part))
+            file.write(compressor.flush())
+        unfinished.replace(target)
+    finally:
+        unfinished.unlink(missing_ok=True)

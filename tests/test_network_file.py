@@ -1,7 +1,11 @@
 """Network files: what is written is read back, and whatever else is read is refused with a sentence."""
 
 import dataclasses
+import io
+import os
+import re
 import struct
+import tracemalloc
 from functools import cache
 
 import numpy as np
@@ -12,29 +16,19 @@ from hypothesis import strategies as st
 
 from nnue_jax.architecture import LAYER_STACKS, MAX_WIDTH, Architecture, architecture_of
 from nnue_jax.network_file import (
-    LEB128_MAGIC,
+    QUICK_LEVEL,
     Network,
     NetworkError,
-    decode_leb128,
-    encode_leb128,
     parse_network,
     read_network,
     serialize_network,
     write_network,
 )
+from nnue_jax.network_stream import LEB128_MAGIC
 from tests.reference import leb128
 from tests.support.networks import random_network
 
 WIDTHS = (32, 128, 256)
-INT32 = st.integers(-(1 << 31), (1 << 31) - 1)
-# Where the length of an encoded value changes, and the ends of both types that files hold.
-BOUNDARIES = [
-    value
-    for bits in (6, 13, 15, 20, 27, 31)
-    for edge in (-(1 << bits), 1 << bits)
-    for value in (edge - 1, edge, edge + 1)
-    if -(1 << 31) <= value < 1 << 31
-]
 
 
 def assert_equal(first: Network, second: Network) -> None:
@@ -47,8 +41,8 @@ def assert_equal(first: Network, second: Network) -> None:
             assert np.array_equal(array, getattr(other, name)), name
 
 
-def compressed(data: bytes) -> bytes:
-    return zstandard.ZstdCompressor(level=1).compress(data)
+def compressed(data: bytes, checksum: bool = False) -> bytes:
+    return zstandard.ZstdCompressor(level=1, write_checksum=checksum).compress(data)
 
 
 @cache
@@ -78,6 +72,11 @@ def refusal_of(tmp_path, data: bytes) -> str:
     return refusal(path)
 
 
+def refusals_of(tmp_path, data: bytes) -> list[str]:
+    """What is said of the same data uncompressed and compressed."""
+    return [refusal_of(tmp_path, data), refusal_of(tmp_path, compressed(data))]
+
+
 @pytest.mark.parametrize("width", WIDTHS)
 def test_round_trip(width):
     network = random_network(width)
@@ -90,19 +89,78 @@ def test_round_trip_of_extreme_values():
     assert_equal(parse_network(serialize_network(network)), network)
 
 
-def test_written_file_is_read_back(tmp_path):
+@pytest.mark.parametrize("level", [QUICK_LEVEL, 19])
+def test_written_file_is_read_back(tmp_path, level):
     network = random_network(32)
     path = tmp_path / "net.nnue"
-    write_network(network, path)
+    write_network(network, path, level)
     assert_equal(read_network(path), network)
     assert [file.name for file in tmp_path.iterdir()] == ["net.nnue"]
+    assert zstandard.get_frame_parameters(path.read_bytes()[:18]).content_size == len(serialize_network(network))
 
 
-def test_writing_replaces_a_file(tmp_path):
+def test_writing_replaces_a_file_behind_a_link(tmp_path):
+    path, link = tmp_path / "net.nnue", tmp_path / "link.nnue"
+    path.write_bytes(b"old")
+    link.symlink_to(path)
+    write_network(random_network(32), link, QUICK_LEVEL)
+    assert read_network(path).description == b"random, width 32"
+    assert link.is_symlink()
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("missing/net.nnue", "No such file or directory"),
+        ("file/net.nnue", "Not a directory"),
+        ("", "that is no regular file"),
+        ("pipe", "that is no regular file"),
+        (300 * "x", "File name too long"),
+    ],
+)
+def test_a_path_that_cannot_be_written_is_refused(tmp_path, name, reason):
+    (tmp_path / "file").write_bytes(b"precious")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(NetworkError, match=f"^The network cannot be written to '.*{name}': {reason}.$"):
+        write_network(random_network(32), tmp_path / name)
+    assert {path.name for path in tmp_path.iterdir()} == {"file", "pipe"}
+    assert (tmp_path / "file").read_bytes() == b"precious"
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
+    class FullDisk(io.FileIO):
+        def write(self, data):
+            raise OSError(28, "No space left on device")
+
     path = tmp_path / "net.nnue"
     path.write_bytes(b"old")
-    write_network(random_network(32), path)
-    assert read_network(path).description == b"random, width 32"
+    monkeypatch.setattr("nnue_jax.network_file.open", FullDisk, raising=False)
+    with pytest.raises(NetworkError, match="No space left on device"):
+        write_network(random_network(32), path)
+    assert [file.name for file in tmp_path.iterdir()] == ["net.nnue"]
+    assert path.read_bytes() == b"old"
+
+
+def test_arrays_that_were_read_cannot_be_changed(stream):
+    network = parse_network(stream)
+    for array in (network.transformer_bias, network.piece_square_weight, network.stacks[3].fc1_bias):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+
+
+@pytest.mark.parametrize("is_compressed", [False, True])
+def test_reading_takes_no_more_than_twice_the_size(tmp_path, is_compressed):
+    data = serialize_network(random_network(128, threats=True))
+    path = tmp_path / "net.nnue"
+    path.write_bytes(compressed(data) if is_compressed else data)
+    tracemalloc.start()
+    try:
+        network = read_network(path)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert network.architecture.threats
+    assert network.piece_square_weight.nbytes + network.threat_weight.nbytes < peak <= 2 * len(data)
 
 
 def test_plain_and_split_streams_are_read(tmp_path, stream):
@@ -133,23 +191,26 @@ def test_hashes_name_the_architecture(threats):
 
 
 def test_refuses_a_missing_file(tmp_path):
-    assert "cannot be read: No such file or directory" in refusal(tmp_path / "missing.nnue")
+    assert "cannot be read: No such file or directory." in refusal(tmp_path / "missing.nnue")
 
 
-def test_refuses_a_directory(tmp_path):
-    assert "cannot be read: Is a directory" in refusal(tmp_path)
+def test_refuses_what_is_no_file(tmp_path):
+    assert "cannot be read: it is a directory; expected a file." in refusal(tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    assert "cannot be read: it is no regular file; expected a file." in refusal(tmp_path / "pipe")
 
 
 def test_refuses_an_empty_file(tmp_path):
-    assert "the file is empty" in refusal_of(tmp_path, b"")
-    assert "file version ends early" in refusal_of(tmp_path, compressed(b""))
+    assert "the file is empty; expected a network." in refusal_of(tmp_path, b"")
+    assert "the file version ends early: it needs 4 bytes and 0 are left." in refusal_of(tmp_path, compressed(b""))
 
 
 @pytest.mark.parametrize("data", [b"This is not a network.", b"\x89PNG\r\n\x1a\n" + bytes(100), bytes(1000)])
 def test_refuses_what_is_no_network(tmp_path, data):
-    found = struct.unpack("<I", data[:4])[0]
-    for file in (data, compressed(data)):
-        assert f"the file version is {found:#010x}; expected 0x6a448afa" in refusal_of(tmp_path, file)
+    plain, packed = refusals_of(tmp_path, data)
+    found = data[:4].hex(" ")
+    assert f"no network at all, as it begins with {found}; expected 28 b5 2f fd for zstd, or fa 8a 44 6a." in plain
+    assert f"no network at all, as its zstd stream holds data that begin with {found}; expected fa 8a 44 6a." in packed
 
 
 def with_word(stream: bytes, offset: int, change: int) -> bytes:
@@ -161,16 +222,22 @@ def test_refuses_wrong_hashes(tmp_path, stream):
     transformer_hash = 12 + len(random_network(32).description)
     first_stack = stream.index(struct.pack("<I", Architecture(32).stack_hash))
     stack_bytes = (len(stream) - first_stack) // LAYER_STACKS
-    assert "file version" in refusal_of(tmp_path, with_word(stream, 0, 1))
-    assert "network hash is" in refusal_of(tmp_path, with_word(stream, 4, 1))
-    assert "belongs to no known architecture" in refusal_of(tmp_path, with_word(stream, transformer_hash, 1))
-    # Another width, then a network with threats.
-    assert "network hash is" in refusal_of(tmp_path, with_word(stream, transformer_hash, 2 * (32 ^ 64)))
     other = Architecture(32).transformer_hash ^ Architecture(32, threats=True).transformer_hash
-    assert "network hash is" in refusal_of(tmp_path, with_word(stream, transformer_hash, other))
-    for number in (0, 7, LAYER_STACKS - 1):
-        damaged = with_word(stream, first_stack + number * stack_bytes, 1 << 31)
-        assert f"hash of layer stack {number} is" in refusal_of(tmp_path, damaged)
+    network_hash = f"{Architecture(32).network_hash:#010x}"
+    cases = [
+        (0, 1, ["the file version is 0x6a448afb; expected 0x6a448afa."]),
+        (4, 1, ["the network hash is ", f"; expected {network_hash} for (16536, 32, 32, 32, 1)."]),
+        (transformer_hash, 1, ["belongs to no known architecture; expected that of a width of 32, 64, ..., 4096"]),
+        (transformer_hash, 2 * (32 ^ 64), [f"hash is {network_hash}; expected ", "(16536, 64, 32, 32, 1)."]),
+        (transformer_hash, other, [f"hash is {network_hash}; expected ", "(62083, 32, 32, 32, 1)."]),
+        *(
+            (first_stack + number * stack_bytes, 1 << 31, [f"the hash of layer stack {number} is 0x", "; expected 0x"])
+            for number in (0, 7, LAYER_STACKS - 1)
+        ),
+    ]
+    for offset, change, words in cases:
+        for sentence in refusals_of(tmp_path, with_word(stream, offset, change)):
+            assert all(word in sentence for word in words), sentence
 
 
 @pytest.mark.parametrize(
@@ -191,8 +258,13 @@ def test_refuses_wrong_hashes(tmp_path, stream):
     ],
 )
 def test_refuses_truncated_streams(tmp_path, stream, left, field):
-    sentence = refusal_of(tmp_path, stream[:left])
-    assert f"the {field} ends early" in sentence
+    for sentence in refusals_of(tmp_path, stream[:left]):
+        assert re.search(rf"the {field} ends early: it needs \d+ bytes and \d+ are left\.$", sentence)
+
+
+def test_a_cut_off_field_is_counted(tmp_path, stream):
+    for sentence in refusals_of(tmp_path, stream[:-10]):
+        assert sentence.endswith("the layer stack 15 ends early: it needs 128 bytes and 118 are left.")
 
 
 @given(st.integers(0, 2_000_000))
@@ -212,19 +284,37 @@ def test_overwritten_headers_are_read_or_refused(offset, patch):
     assert network.architecture == Architecture(32)
 
 
-def test_refuses_truncated_and_damaged_compression(tmp_path, stream):
-    whole = compressed(stream)
-    for left in (4, 5, 12, 1000, len(whole) // 2, len(whole) - 1):
-        sentence = refusal_of(tmp_path, whole[:left])
-        assert "ends early" in sentence or "zstd stream is damaged" in sentence
-    damaged = whole[:4] + bytes(255 - byte for byte in whole[4:40]) + whole[40:]
-    assert "the zstd stream is damaged" in refusal_of(tmp_path, damaged)
+@pytest.mark.parametrize("checksum", [False, True])
+def test_refuses_truncated_compression(tmp_path, stream, checksum):
+    """Even where only an end mark is missing, after all of the data."""
+    writer = zstandard.ZstdCompressor(level=1, write_checksum=checksum).compressobj()
+    marked = writer.compress(stream) + writer.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK) + writer.flush()
+    for whole in (compressed(stream, checksum), marked, compressed(stream) + compressed(b"")):
+        for left in (4, 5, 12, 1000, len(whole) // 2, len(whole) - 4, len(whole) - 1):
+            sentence = refusal_of(tmp_path, whole[:left])
+            assert f"the zstd stream is cut off: the file has {left} bytes; expected more" in sentence
+
+
+def test_refuses_damaged_compression(tmp_path, stream):
+    whole = compressed(stream, checksum=True)
+    for start, end in ((4, 40), (20, 40), (10_000, 10_100)):
+        damaged = whole[:start] + bytes(255 - byte for byte in whole[start:end]) + whole[end:]
+        assert "the zstd stream is damaged" in refusal_of(tmp_path, damaged)
+    damaged = whole[:-1] + bytes([whole[-1] ^ 1])
+    assert "the zstd stream is damaged (zstd decompress error: Restored data doesn't match checksum)." in refusal_of(
+        tmp_path, damaged
+    )
 
 
 def test_refuses_trailing_bytes(tmp_path, stream):
-    for data in (stream + b"\0", compressed(stream + b"\0"), compressed(stream) + compressed(b"\0")):
-        assert "1 byte" in refusal_of(tmp_path, data)
-    assert "the zstd stream is damaged" in refusal_of(tmp_path, compressed(stream) + b"garbage")
+    for extra in (1, 100_000):
+        after = bytes(extra)
+        for data in (stream + after, compressed(stream + after), compressed(stream) + compressed(after)):
+            assert f"the number of bytes after the last layer is {extra}; expected 0." in refusal_of(tmp_path, data)
+    for after in (b"\0", b"garbage", stream):
+        for data in (compressed(stream), compressed(stream, checksum=True)):
+            sentence = refusal_of(tmp_path, data + after)
+            assert f"the number of bytes after the last zstd frame is {len(after)}; expected 0." in sentence
 
 
 def replaced_bias(stream: bytes, payload: bytes, magic: bytes = LEB128_MAGIC, length: int | None = None) -> bytes:
@@ -241,17 +331,19 @@ def test_refuses_broken_blocks(tmp_path, stream):
     read = parse_network(replaced_bias(stream, good))
     assert read.transformer_bias.tolist() == [5] * 32
     cases = {
-        "transformer bias is not a LEB128 block": replaced_bias(stream, good, magic=b"COMPRESSED_LEB127"),
+        "is not a LEB128 block; expected it to begin with C": replaced_bias(stream, good, magic=b"COMPRESSED_LEB127"),
         "has 31 values; expected 32": replaced_bias(stream, good[1:]),
         "has 33 values; expected 32": replaced_bias(stream, good + b"\0"),
         "has 0 values; expected 32": replaced_bias(stream, b""),
-        "ends inside a value": replaced_bias(stream, good[1:] + b"\x80"),
-        "more than five bytes": replaced_bias(stream, good[1:] + b"\x80" * 5 + b"\0"),
+        "transformer bias ends inside a value; expected signed LEB128": replaced_bias(stream, good[1:] + b"\x80"),
+        "transformer bias has a value of more than 5 bytes": replaced_bias(stream, good[1:] + b"\x80" * 5 + b"\0"),
         "does not fit int16": replaced_bias(stream, leb128.encode([5] * 31 + [32768])),
-        "ends early": replaced_bias(stream, good, length=0xFFFFFFFF),
+        "takes 4294967295 bytes; expected at most 5 for each of 32 values": replaced_bias(
+            stream, good, length=0xFFFFFFFF
+        ),
     }
     for reason, data in cases.items():
-        assert reason in refusal_of(tmp_path, data)
+        assert all(reason in sentence for sentence in refusals_of(tmp_path, data))
     refused = [refusal_of(tmp_path, data) for data in cases.values()]
     assert len(set(refused)) == len(refused)
 
@@ -259,28 +351,3 @@ def test_refuses_broken_blocks(tmp_path, stream):
 def test_accepts_the_ends_of_a_type(stream):
     ends = [-32768, 32767] * 16
     assert parse_network(replaced_bias(stream, leb128.encode(ends))).transformer_bias.tolist() == ends
-
-
-@given(st.lists(st.one_of(INT32, st.sampled_from(BOUNDARIES)), max_size=40))
-def test_leb128_equals_its_twin(values):
-    encoded = encode_leb128(np.array(values, np.int32))
-    assert encoded == leb128.encode(values)
-    assert decode_leb128(encoded).tolist() == leb128.decode(encoded) == values
-
-
-@pytest.mark.parametrize("value", BOUNDARIES)
-def test_leb128_boundaries(value):
-    encoded = encode_leb128(np.array([value], np.int32))
-    assert encoded == leb128.encode([value])
-    assert decode_leb128(encoded).tolist() == [value]
-
-
-@given(st.binary(max_size=60))
-def test_any_bytes_are_decoded_or_refused(payload):
-    """Also values that take more bytes than they need."""
-    try:
-        values = decode_leb128(payload).tolist()
-    except NetworkError:
-        assert payload[-1] >= 0x80 or leb128.longest(payload) > 5
-        return
-    assert values == leb128.decode(payload)
