@@ -74,8 +74,9 @@ def test_random_walk():
 
 
 def mutated(rng: random.Random, fen: str) -> str:
+    """One to three edits, half of them behind the placement, where less can go wrong."""
     for _ in range(rng.randint(1, 3)):
-        at = rng.randrange(len(fen) + 1)
+        at = rng.randint(rng.choice([0, fen.find(" ")]), len(fen))
         kept_from = at + rng.randint(0, 1)
         fen = fen[:at] + rng.choice(["", *LETTERS]) + fen[kept_from:]
     return fen

@@ -334,6 +334,7 @@ class BulkFens:
     start, end   [n] int64, where each FEN lies in `text`, without what follows it in an EPD line
     packed       [n] PACKED; zero where refused
     refusals     why a text was refused, by its number; in ascending order
+    source       [n] int64, where each text begins in the text that was given
     verdicts     [n] uint8, what the kernel said
     """
 
@@ -342,6 +343,7 @@ class BulkFens:
     end: np.ndarray
     packed: np.ndarray
     refusals: dict[int, str]
+    source: np.ndarray
     verdicts: np.ndarray
 
     def __len__(self) -> int:
@@ -374,7 +376,7 @@ def parse_texts(text: np.ndarray, start: np.ndarray, end: np.ndarray, stop: bool
     """Read the FEN or EPD line in each text[start[i] : end[i]], int64 [n]; `stop` as above."""
     packed = np.zeros(len(start), PACKED)
     verdicts = np.zeros(len(start), np.uint8)
-    fens = BulkFens(text, start.copy(), end.copy(), packed, {}, verdicts)
+    fens = BulkFens(text, start.copy(), end.copy(), packed, {}, start, verdicts)
     _read_fens(address_of(text), fens.start, fens.end, np.zeros(1, _BOARD)[0], packed, verdicts)
     rewritten = []
     size = len(text)
