@@ -355,6 +355,17 @@ def singular_returned(searcher):
 
 
 @leaf
+def _descend_full(searcher, frame, depth):
+    """Search frame.move with the full window.
+
+    If that is only one wide, the child keeps no line, and what an earlier one left must not be taken for it.
+    """
+    frame.mode = FULL
+    searcher.pv_length[searcher.ply + 1] = 0
+    return descend(searcher, frame, -frame.beta, -frame.alpha, depth, int64(0))
+
+
+@leaf
 def search_move(searcher, histories):
     """Play frame.move and search it, with a depth and window that fit its place in the order."""
     frame = top_frame(searcher)
@@ -373,8 +384,7 @@ def search_move(searcher, histories):
     else:
         play(searcher, frame, move)
     if frame.is_pv and frame.move_count == 1:
-        frame.mode = FULL
-        return descend(searcher, frame, -frame.beta, -alpha, depth, int64(0))
+        return _descend_full(searcher, frame, depth)
     frame.mode = NULL_WINDOW
     return descend(searcher, frame, -alpha - 1, -alpha, depth, 1 - frame.cut_node)
 
@@ -412,8 +422,7 @@ def search_again(searcher, frame, value):
             frame.mode = NULL_WINDOW
             return descend(searcher, frame, -alpha - 1, -alpha, new_depth, 1 - frame.cut_node)
     if frame.mode != FULL and frame.is_pv and value > alpha:
-        frame.mode = FULL
-        return descend(searcher, frame, -frame.beta, -alpha, depth, int64(0))
+        return _descend_full(searcher, frame, depth)
     return NEXT_MOVE
 
 

@@ -6,15 +6,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from games.jit import kernel
 from games.memory import aligned_zeros
 from games.xiangqi import Game
-from games.xiangqi.geometry import move_text
+from games.xiangqi.geometry import move_text, parse_move
 from nnue_jax import reference
 from nnue_jax.numba_evaluator import SharedParameters
 from search.layout import MATE, SEARCHER
 from search.limits import Limits
 from search.machine import advance, start
-from search.nodes import EVALUATE, FINISHED, ITERATION_DONE, STOPPED
+from search.main_search import search_again
+from search.nodes import ENTER, EVALUATE, FINISHED, ITERATION_DONE, NULL_WINDOW, STOPPED
 from search.searcher import Searcher, ThreadTables
 from search.transposition import TranspositionTable
 from tests.random_games import random_fens
@@ -196,3 +198,24 @@ def test_a_stopped_iteration_keeps_the_root_usable(network):
     assert move_text(int(searcher.record["root_moves"][searcher.record["root_order"][0]]["move"])) in (
         game.legal_move_texts()
     )
+
+
+@kernel
+def _search_again_kernel(searcher, value):
+    return search_again(searcher, searcher.frames[0], value)
+
+
+def test_a_window_of_one_takes_no_line_from_an_earlier_child(network):
+    """A child with such a window keeps no line of its own, so the row may still hold a sibling's."""
+    searcher, _ = make_searcher(network)
+    game = Game()
+    searcher.set_up(game, game.legal_moves(), 5, 1 << 62, 1)
+    record = searcher.record
+    frame = record["frames"][0]
+    frame["is_pv"], frame["mode"] = 1, NULL_WINDOW
+    frame["alpha"], frame["beta"], frame["depth"] = 10, 11, 3
+    frame["move"] = parse_move("h2e2")
+    record["pv_length"][1] = 7
+    assert _search_again_kernel(record, 12) == ENTER
+    assert record["frames"][1]["is_pv"] == 0
+    assert record["pv_length"][1] == 0
