@@ -19,11 +19,12 @@ from uci.parsing import CommandError, GoCommand, parse_go, parse_position, parse
 NAME = f"jaxfish {version('jaxfish')}"
 AUTHORS = "the jaxfish developers"
 QUIT = "quit"
+EXPORTED_NETWORK = "jaxfish.nnue"  # in the working directory, where no other name is given
 INTERRUPTED = 130  # exit status, as a shell reports a program ended by Ctrl-C
 
 HELP = (
     "jaxfish is a UCI engine for xiangqi. It understands the commands uci, isready, setoption, ucinewgame, position, "
-    "go, stop, d, bench and quit, from a GUI, a terminal, or as arguments of the command line."
+    "go, stop, d, bench, export_net and quit, from a GUI, a terminal, or as arguments of the command line."
 )
 
 
@@ -45,6 +46,7 @@ class Session:
             "go": self._go,
             "d": self._display,
             "bench": self._bench,
+            "export_net": self._export_net,
         }
 
     def run(self, lines) -> int:
@@ -244,6 +246,20 @@ class Session:
         from uci.bench import run_bench
 
         run_bench(engine, words, lambda: self._is_stopped(number))
+
+    def _export_net(self, _number: int, words: list[str]) -> None:
+        """Write the network in use; where that fails the engine goes on, and its exit status tells."""
+        engine = self._engine()
+        from nnue_jax.network_file import QUICK_LEVEL, NetworkError, write_network
+
+        path = " ".join(words) or EXPORTED_NETWORK
+        try:
+            write_network(engine.network, path, QUICK_LEVEL)
+        except NetworkError as error:
+            self._exit_status = 1
+            output.info(f"Failed to export a net. {error}")
+        else:
+            output.write(f"Network saved successfully to {path}")
 
 
 def _limits(command: GoCommand):

@@ -1,0 +1,112 @@
+"""Networks through the protocol: the option EvalFile and the command export_net."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from nets import DEFAULT_NETWORK
+from nnue_jax.network_file import read_network, serialize_network
+from tests.support.golden import DATA
+from tests.test_uci import Engine, run_once
+
+OTHER_NETWORK = DATA / "piece_square128.nnue"
+
+
+def decompressed(path: Path) -> bytes:
+    with zstandard.ZstdDecompressor().stream_reader(path.read_bytes(), read_across_frames=True) as reader:
+        return reader.read()
+
+
+@pytest.fixture(scope="module")
+def engine():
+    engine = Engine()
+    yield engine
+    engine.close()
+
+
+def set_network(engine: Engine, value: str | Path) -> list[str]:
+    """What is said about a new value of EvalFile."""
+    lines = engine.ask(f"setoption name EvalFile value {value}")
+    return [line for line in lines if line.startswith("info string") and "Getting ready" not in line]
+
+
+def searched(engine: Engine) -> list[str]:
+    """A search of a few thousand nodes by an engine that has learnt nothing; all but times."""
+    engine.ask("ucinewgame", "position startpos moves h2e2")
+    engine.send("go nodes 3000")
+    lines = engine.until("bestmove")
+    return [re.sub(r" (nps|time) \d+", "", line) for line in lines]
+
+
+def broken_files(folder: Path) -> dict[Path, str]:
+    """Path of what is no network to what is said about it."""
+    plain = decompressed(OTHER_NETWORK)
+    compressed = OTHER_NETWORK.read_bytes()
+    wrong_hash = plain[:4] + b"\0\0\0\0" + plain[8:]
+    contents = {
+        b"": "the file is empty; expected a network.",
+        plain[:-100]: "ends early: it needs 128 bytes and 28 are left.",
+        compressed[:-100]: f"cut off: the file has {len(compressed) - 100} bytes; expected more to end the last frame.",
+        plain + b"\n": "the number of bytes after the last layer is 1; expected 0.",
+        compressed + b"\n": "the number of bytes after the last zstd frame is 1; expected 0.",
+        b"\0" + plain[1:]: "the file version is 0x6a448a00; expected 0x6a448afa.",
+        wrong_hash: "the network hash is 0x00000000; expected 0x",
+        zstandard.compress(wrong_hash): "the network hash is 0x00000000; expected 0x",
+        b"I am a poem.\n": "no network at all, as it begins with 49 20 61 6d; expected 28 b5 2f fd for zstd, or",
+        zstandard.compress(b"I am a poem.\n"): "holds data that begin with 49 20 61 6d; expected fa 8a 44 6a.",
+    }
+    reasons = {
+        folder: "it is a directory; expected a file.",
+        folder / "missing.nnue": "cannot be read: No such file or directory.",
+    }
+    for number, (content, reason) in enumerate(contents.items()):
+        path = folder / f"broken {number}.nnue"
+        path.write_bytes(content)
+        reasons[path] = reason
+    return reasons
+
+
+def test_a_broken_file_leaves_the_network_in_use(engine, tmp_path):
+    by_default = searched(engine)
+    (message,) = set_network(engine, OTHER_NETWORK)
+    assert str(read_network(OTHER_NETWORK).architecture) in message
+    before = searched(engine)
+    assert before != by_default
+    for path, reason in broken_files(tmp_path).items():
+        (message,) = set_network(engine, path)
+        assert str(path) in message
+        assert reason in message
+    assert searched(engine) == before
+    set_network(engine, "<empty>")
+    assert searched(engine) == by_default
+
+
+def test_an_exported_network_is_the_one_in_use(engine, tmp_path):
+    path = tmp_path / "my net.nnue"
+    for network in (OTHER_NETWORK, DEFAULT_NETWORK):
+        set_network(engine, network)
+        assert f"Network saved successfully to {path}" in engine.ask(f"export_net {path}")
+        assert decompressed(path) == decompressed(network)
+    set_network(engine, path)
+    assert engine.ask("export_net  /nowhere/net.nnue") == [
+        "info string Failed to export a net. "
+        "The network cannot be written to '/nowhere/net.nnue': No such file or directory."
+    ]
+    assert searched(engine)[-1].startswith("bestmove")
+
+
+def test_export_from_the_command_line(tmp_path):
+    environment = {**os.environ, "PYTHONPATH": ""}
+    for arguments, name in ((["export_net", "out.nnue"], "out.nnue"), (["export_net"], "jaxfish.nnue")):
+        done = run_once(*arguments, cwd=tmp_path, env=environment)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.splitlines()[-1] == f"Network saved successfully to {name}"
+        assert decompressed(tmp_path / name) == decompressed(DEFAULT_NETWORK)
+        assert serialize_network(read_network(tmp_path / name)) == decompressed(DEFAULT_NETWORK)
+    failed = run_once("export_net", ".", cwd=tmp_path, env=environment)
+    assert failed.returncode == 1
+    assert "The network cannot be written to '.': that is no regular file." in failed.stdout
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["jaxfish.nnue", "out.nnue"]
