@@ -1,0 +1,62 @@
+"""Which devices JAX has, and where it keeps what it compiled."""
+
+import os
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+
+import numpy as np
+
+from games.jit import cache_root
+
+ACCELERATORS = ("gpu", "tpu")
+BATCH_AXIS = "batch"
+
+
+def may_have_accelerator() -> bool:
+    """Whether a plugin for something beside the CPU is installed; found out without importing jax, in milliseconds.
+
+    JAX reaches GPUs and the like through plugins, which are packages below `jax_plugins` or entry points of that name,
+    and TPUs through `libtpu`. JAX_PLATFORMS=cpu hides them all.
+    """
+    if os.environ.get("JAX_PLATFORMS") == "cpu":
+        return False
+    return any(map(find_spec, ("jax_plugins", "libtpu"))) or bool(entry_points(group="jax_plugins"))
+
+
+def devices(kind: str | None = None) -> list:
+    """This machine's devices of a kind, `cpu`, `gpu` or `tpu`; by default of the kind that JAX prefers.
+
+    Empty if JAX has none.
+    """
+    import jax
+
+    try:
+        return jax.local_devices(backend=kind)
+    except RuntimeError:  # the only sign that JAX gives of a platform that is not there
+        return []
+
+
+def describe(used: list) -> str:
+    """`NVIDIA H200`, `8 x TPU v4`."""
+    kind = used[0].device_kind
+    return kind if len(used) == 1 else f"{len(used)} x {kind}"
+
+
+def keep_compiled_programs() -> None:
+    """Let JAX keep every program in our cache folder, unless the process already has a folder for them.
+
+    The setting holds for the whole process: JAX knows no other.
+    """
+    import jax
+
+    if jax.config.jax_compilation_cache_dir is None:
+        jax.config.update("jax_compilation_cache_dir", str(cache_root() / "jax"))
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+        jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+def mesh_of(used: list):
+    """A mesh with one axis, along which batches are divided."""
+    import jax
+
+    return jax.sharding.Mesh(np.array(used), (BATCH_AXIS,))
