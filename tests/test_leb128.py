@@ -61,6 +61,13 @@ def test_any_bytes_are_decoded_or_refused(payload, cuts):
     assert values == leb128.decode(payload)
 
 
+def test_a_value_without_end_is_refused_at_once():
+    read = []
+    with pytest.raises(Leb128Error, match="more than 5 bytes"):
+        list(decode(read.append(1) or b"\x80" for _ in range(100)))
+    assert len(read) == MAX_BYTES
+
+
 def test_broken_payloads():
     for cuts in ([], [1], [3], [1, 2, 3, 4, 5]):
         with pytest.raises(Leb128Error, match="ends inside a value"):
