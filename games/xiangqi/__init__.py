@@ -11,5 +11,6 @@
 from games.xiangqi.fen import START_FEN, PositionError
 from games.xiangqi.game import Game
 from games.xiangqi.movegen import perft
+from games.xiangqi.repetition import Verdict, adjudicate, threatened
 
-__all__ = ["START_FEN", "Game", "PositionError", "perft"]
+__all__ = ["START_FEN", "Game", "PositionError", "Verdict", "adjudicate", "perft", "threatened"]

@@ -5,25 +5,32 @@ from collections.abc import Iterable
 import numpy as np
 
 from games.xiangqi.fen import START_FEN, PositionError, format_fen, parse_fen
-from games.xiangqi.geometry import EMPTY, move_text, parse_move
-from games.xiangqi.movegen import in_check_kernel, legal_moves, make_move_kernel
+from games.xiangqi.geometry import move_text, parse_move
+from games.xiangqi.line import COUNTERS, HISTORY_LENGTH, LINE, begin_line_kernel, extend_line_kernel
+from games.xiangqi.movegen import legal_moves
 
 
 class Game:
     """A FEN and the moves played from it, every one checked for legality.
 
-    position: POSITION array [1], the present position. rule60: plies since the last capture, started from the
-    FEN's counter. game_ply: plies since the game began. past_keys: Zobrist keys of the positions before the
-    present one, oldest first. moves: the moves played from the FEN.
+    position    POSITION array [1], the present position
+    game_ply    plies since the game began
+    moves       the moves played from the FEN
+    line        LINE array [1]: what led to the present position, which is its element number `last`; at most the
+                last HISTORY_LENGTH positions
+    counters    COUNTERS array [1] of the present position; rule60 starts from the FEN's counter
     """
 
     def __init__(self, fen: str = START_FEN, moves: Iterable[str] = ()):
         parsed = parse_fen(fen)
         self.position: np.ndarray = parsed.position
-        self.rule60 = parsed.rule60
         self.game_ply = parsed.game_ply
-        self.past_keys: list[int] = []
         self.moves: list[int] = []
+        self.line = np.zeros(1, LINE)
+        self.last = 0
+        self.counters = np.zeros(1, COUNTERS)
+        self.counters["rule60"] = parsed.rule60
+        begin_line_kernel(self.position[0], self.line[0])
         for text in moves:
             self.play(text)
 
@@ -35,11 +42,21 @@ class Game:
             raise PositionError(f"Illegal move: '{text}' is not a move; expected two squares, such as h2e2.") from error
         if move not in self.legal_moves():
             raise PositionError(f"Illegal move: '{text}' is not legal in {self.fen()}.")
-        self.past_keys.append(self.key)
+        if self.last == HISTORY_LENGTH - 1:
+            self._forget_half()
+        before = self.counters.copy()
+        extend_line_kernel(self.position[0], self.line[0], self.last, before[0], self.counters[0], move)
+        self.last += 1
         self.moves.append(move)
-        captured = make_move_kernel(self.position[0], move)
-        self.rule60 = self.rule60 + 1 if captured == EMPTY else 0
         self.game_ply += 1
+
+    def _forget_half(self) -> None:
+        """Make room in the line; what is lost lies far behind any repetition that counts."""
+        kept = HISTORY_LENGTH // 2
+        for name in LINE.names:
+            column = self.line[name][0]
+            column[:kept] = column[self.last + 1 - kept : self.last + 1].copy()
+        self.last = kept - 1
 
     def legal_moves(self) -> list[int]:
         return legal_moves(self.position)
@@ -57,9 +74,25 @@ class Game:
         return int(self.position["key"][0])
 
     @property
+    def past_keys(self) -> list[int]:
+        """Zobrist keys of the positions before the present one, oldest first."""
+        return self.line["keys"][0, : self.last].tolist()
+
+    @property
+    def rule60(self) -> int:
+        """Plies that the 60-move rule counts."""
+        return int(self.counters["rule60"][0])
+
+    @property
+    def checks(self) -> tuple[int, int]:
+        """Checks given by White and by Black since the last capture."""
+        white, black = self.counters["checks"][0].tolist()
+        return white, black
+
+    @property
     def side(self) -> int:
         return int(self.position["side"][0])
 
     @property
     def in_check(self) -> bool:
-        return bool(in_check_kernel(self.position[0]))
+        return bool(self.line["in_check"][0, self.last])
