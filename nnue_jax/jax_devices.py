@@ -26,14 +26,11 @@ def may_have_accelerator() -> bool:
 def devices(kind: str | None = None) -> list:
     """This machine's devices of a kind, `cpu`, `gpu` or `tpu`; by default of the kind that JAX prefers.
 
-    Empty if JAX has none.
+    RuntimeError with JAX's reason if there are none.
     """
     import jax
 
-    try:
-        return jax.local_devices(backend=kind)
-    except RuntimeError:  # the only sign that JAX gives of a platform that is not there
-        return []
+    return jax.local_devices(backend=kind)
 
 
 def describe(used: list) -> str:

@@ -87,15 +87,16 @@ _CODE = np.array(
 )
 
 
-def _line_victims(file: jax.Array, rank: jax.Array) -> jax.Array:
-    """[n, L]: the first, or for a cannon the second, piece on each line; files and ranks are [n, 32]."""
+def _line_victims(file: jax.Array, rank: jax.Array, present: jax.Array) -> jax.Array:
+    """[n, L]: the first, or for a cannon the second, piece on each line; operands are [n, 32]."""
     files = file[:, None, :] - file[:, _LINE_PIECE, None]
     ranks = rank[:, None, :] - rank[:, _LINE_PIECE, None]
     step_files, step_ranks = _LINE_FILES[:, None], _LINE_RANKS[:, None]
     along = files * step_files + ranks * step_ranks
     across = files * step_ranks - ranks * step_files
     # Distance and identity in one number, so that the nearest is a minimum.
-    key = jnp.where((across == 0) & (along > 0), along * PIECES + jnp.arange(PIECES), _FAR)
+    on_line = (across == 0) & (along > 0) & present[:, None, :]
+    key = jnp.where(on_line, along * PIECES + jnp.arange(PIECES), _FAR)
     first = key.min(-1)
     second = jnp.where(key > first[:, :, None], key, _FAR).min(-1)
     found = jnp.where(_LINE_JUMPS == 1, second, first)
@@ -124,7 +125,7 @@ def threat_features(pieces: Pieces, mirrored: jax.Array, table: jax.Array) -> ja
     mirrored: [n, 2] bool by perspective; table: `threats.threat_table`, flat.
     """
     square, file, rank, present = (part.reshape(-1, PIECES) for part in pieces)
-    victim = jnp.concatenate([_line_victims(file, rank), _leap_victims(file, rank, present)], axis=1)
+    victim = jnp.concatenate([_line_victims(file, rank, present), _leap_victims(file, rank, present)], axis=1)
     attacks = (victim != _NOBODY) & present[:, _SLOT_PIECE]
     victim = jax.lax.optimization_barrier(victim)
     origin = square[:, _SLOT_PIECE]
