@@ -353,7 +353,7 @@ def test_missing_pyarrow_is_a_sentence(tmp_path, stub, capfd, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     source = write_lines(tmp_path / "in.txt", [START_FEN])
     assert evaluate.main([str(source), "--output", str(tmp_path / "out.parquet")]) == 1
-    assert capfd.readouterr().err == "Parquet files need the package pyarrow: pip install 'jaxfish[files]'.\n"
+    assert capfd.readouterr().err == "Parquet files need the package pyarrow: pip install pyarrow.\n"
     assert evaluate.main([str(source), "--output", str(tmp_path / "out.csv")]) == 0
 
 

@@ -152,7 +152,7 @@ def import_pyarrow():
         import pyarrow
         import pyarrow.parquet
     except ImportError as error:
-        raise InputError("Parquet files need the package pyarrow: pip install 'jaxfish[files]'.") from error
+        raise InputError("Parquet files need the package pyarrow: pip install pyarrow.") from error
     return pyarrow
 
 
