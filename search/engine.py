@@ -11,6 +11,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +19,7 @@ import numpy as np
 from games.memory import aligned_zeros
 from games.xiangqi.game import Game
 from games.xiangqi.geometry import move_text
+from games.xiangqi.repetition import judge_game
 from nnue_jax.network_file import Network
 from nnue_jax.numba_evaluator import SharedParameters
 from nnue_jax.value import model_material
@@ -26,7 +28,7 @@ from search.limits import Limits, Report, Result, Score
 from search.nodes import ITERATION_DONE
 from search.searcher import Searcher, ThreadTables
 from search.time_management import Clock, IterationSummary
-from search.transposition import TranspositionTable
+from search.transposition import TranspositionTable, table_key
 
 MAX_THREADS = 1024
 NO_NODE_LIMIT = 1 << 62
@@ -380,7 +382,11 @@ class Search:
 
 
 def expected_reply(table: TranspositionTable, game: Game, move: str) -> str | None:
-    """The table's move after `move`, or None."""
-    after = Game(game.fen(), [move])
-    reply = table.move_at(after.key)
+    """The table's move after `move`, or None, also if the judge ends the game there."""
+    after = deepcopy(game)
+    after.play(move)
+    if judge_game(after, ply=1).result != "none":
+        return None
+    occurred = after.key in after.past_keys[-int(after.counters["since_pass"][0]) :]
+    reply = table.move_at(int(table_key.py_func(after.key, after.rule60, occurred)))
     return move_text(reply) if reply in after.legal_moves() else None

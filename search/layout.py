@@ -11,8 +11,8 @@ FRAME
     depth              remaining depth in plies
     is_pv, cut_node    kind of node: full window; expected to fail high
     in_check           whether the side to move is in check
-    rule60             plies without capture before this node
-    reversible         plies back to which a repetition may reach
+    counters           COUNTERS of the position
+    table_key          key in the transposition table: see `transposition.table_key`
     tt_hit, tt_move, tt_value, tt_depth, tt_bound    what the transposition table knew
     tt_pv              whether the node is or was part of a principal variation
     raw_eval           blended network output, NO_VALUE if not known
@@ -42,6 +42,7 @@ ROOT_MOVE
 import numpy as np
 
 from games.xiangqi.geometry import SQUARES
+from games.xiangqi.line import COUNTERS, HISTORY_LENGTH, LINE, LINE_LENGTH
 from games.xiangqi.movegen import MAX_MOVES
 from games.xiangqi.position import POSITION
 from nnue_jax.accumulator import EVALUATOR
@@ -53,9 +54,8 @@ INFINITE = MATE + 1
 NO_VALUE = MATE + 2
 
 MAX_DEPTH = MAX_PLY - 1
-# A game may be longer; repetitions older than this are not seen.
-HISTORY_LENGTH = 1024
 STACK_HEIGHT = 2 * MAX_PLY + 4
+SCRATCH_LISTS = 3  # move lists that the judge may need above the highest frame
 NOTED_QUIETS = 32
 NOTED_CAPTURES = 16
 
@@ -64,7 +64,7 @@ CONTINUATIONS = PIECE_CODES * SQUARES
 NO_CONTINUATION = CONTINUATIONS  # a slice that stays zero
 
 FRAME_FIELDS = (
-    *("alpha", "beta", "first_alpha", "depth", "is_pv", "cut_node", "in_check", "rule60", "reversible"),
+    *("alpha", "beta", "first_alpha", "depth", "is_pv", "cut_node", "in_check", "table_key"),
     *("tt_hit", "tt_move", "tt_value", "tt_depth", "tt_bound", "tt_pv"),
     *("raw_eval", "static_eval", "evaluation", "eval_1", "eval_2", "improving", "excluded", "after_pass"),
     *("stage", "begin", "next", "end", "bad_end", "skip_quiets"),
@@ -76,6 +76,7 @@ FRAME_FIELDS = (
 
 FRAME = np.dtype(
     [(name, "i8") for name in FRAME_FIELDS]
+    + [("counters", COUNTERS)]
     + [("quiets", "u2", (NOTED_QUIETS,)), ("captures", "u2", (NOTED_CAPTURES,))],
     align=True,
 )
@@ -126,15 +127,14 @@ SEARCHER = np.dtype(
         ("window", "i8"),  # half the width of the aspiration window
         ("fail_highs", "i8"),
         ("best_move_changes", "i8"),
-        ("root_rule60", "i8"),
-        ("root_reversible", "i8"),
+        ("root_counters", COUNTERS),
         ("root_order", "i8", (MAX_MOVES,)),  # indices into root_moves, best first
         ("root_moves", ROOT_MOVE, (MAX_MOVES,)),
         # the line from the start of the game to the present node
-        ("root_index", "i8"),
-        ("keys", "i8", (HISTORY_LENGTH + MAX_PLY + 2,)),
+        ("root_index", "i8"),  # of the root's position in the line
+        ("line", LINE),
         # buffers
-        ("moves", "i8"),  # address of i32 [STACK_HEIGHT * MAX_MOVES]
+        ("moves", "i8"),  # address of i32 [(STACK_HEIGHT + SCRATCH_LISTS) * MAX_MOVES]
         ("ranks", "i8"),  # address of i32, beside the moves: see `picker`
         ("pv_length", "i8", (MAX_PLY + 2,)),
         ("pv", "u2", (MAX_PLY + 2, MAX_PLY + 2)),
@@ -142,6 +142,8 @@ SEARCHER = np.dtype(
     ],
     align=True,
 )
+
+assert HISTORY_LENGTH + MAX_PLY + 2 <= LINE_LENGTH
 
 # Words at SEARCHER.shared.
 STOP_FLAG, THREAD_COUNT, FIRST_NODE_COUNT = 0, 1, 2

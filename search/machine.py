@@ -67,7 +67,6 @@ def start(searcher):
     searcher.nodes = 0
     searcher.next_check = 0
     searcher.best_move_changes = 0
-    searcher.keys[searcher.root_index] = searcher.position.key
     if searcher.evaluates_inline:
         reset(searcher.evaluator, searcher.position)
 

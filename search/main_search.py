@@ -12,6 +12,7 @@ from numba import int64
 from games.jit import leaf
 from games.xiangqi.attacks import gives_check, is_legal
 from games.xiangqi.geometry import EMPTY, NO_MOVE
+from games.xiangqi.judge import is_final
 from games.xiangqi.movegen import MAX_MOVES
 from games.xiangqi.position import origin_of, pass_move, target_of
 from nnue_jax.value import damp
@@ -45,12 +46,13 @@ from search.nodes import (
     draw_value,
     expect,
     extend_pv,
+    final_value,
     has_attackers,
-    is_draw_by_rule60,
-    is_repetition,
     leave,
+    look_back,
     mated_in,
     must_stop,
+    narrow_by,
     play,
     play_pass,
     store_node,
@@ -98,8 +100,10 @@ def enter(searcher):
     if frame.is_pv:
         searcher.pv_length[ply] = 0
         searcher.selective_depth = max(searcher.selective_depth, ply + 1)
-    if is_repetition(searcher, frame) or is_draw_by_rule60(searcher, frame):
-        return leave(searcher, frame, draw_value(searcher))
+    verdict = look_back(searcher, frame)
+    if is_final(verdict):
+        return leave(searcher, frame, final_value(searcher, verdict, draw_value(searcher)))
+    narrow_by(frame, verdict, 1)
     if ply >= MAX_PLY - 1:
         return Q_ENTER
     # Mate distance: no line from here can beat a shorter mate found elsewhere.
@@ -121,7 +125,7 @@ def enter(searcher):
 @leaf
 def _look_up(searcher, frame):
     """Read the transposition table; whether its value ends the node."""
-    data = probe(searcher.tt_entries, searcher.tt_buckets, searcher.position.key)
+    data = probe(searcher.tt_entries, searcher.tt_buckets, frame.table_key)
     frame.tt_hit = int64(data != 0)
     if data == 0:
         frame.tt_move = NO_MOVE
@@ -132,7 +136,7 @@ def _look_up(searcher, frame):
         frame.raw_eval = NO_VALUE
         return False
     frame.tt_move = move_of(data)
-    frame.tt_value = from_table(value_of(data), searcher.ply)
+    frame.tt_value = from_table(value_of(data), searcher.ply, frame.counters.rule60)
     frame.tt_depth = depth_of(data)
     frame.tt_bound = bound_of(data)
     frame.tt_pv = frame.is_pv | is_pv_of(data)
@@ -140,7 +144,7 @@ def _look_up(searcher, frame):
     return (
         not frame.is_pv
         and frame.tt_depth > frame.depth - int64(frame.tt_value <= frame.beta)
-        and frame.rule60 < MAX_CUTOFF_RULE60
+        and frame.counters.rule60 < MAX_CUTOFF_RULE60
         and (frame.tt_bound & (LOWER if frame.tt_value >= frame.beta else UPPER)) != 0
     )
 
@@ -152,7 +156,7 @@ def evaluated(searcher):
     position = searcher.position
     if frame.raw_eval == NO_VALUE:
         take_evaluation(searcher, frame)
-    frame.static_eval = damp(frame.raw_eval, frame.rule60)
+    frame.static_eval = damp(frame.raw_eval, frame.counters.rule60)
     frame.evaluation = frame.static_eval
     if frame.tt_bound & (LOWER if frame.tt_value > frame.evaluation else UPPER):
         frame.evaluation = frame.tt_value
@@ -220,7 +224,7 @@ def choose_move(searcher, histories):
         move = next_move(searcher, histories, frame)
         if move == NO_MOVE:
             return _finish(searcher, histories, frame)
-        expect(searcher, move)
+        expect(searcher, frame, move)
         if move == frame.excluded or not is_legal(searcher.position, move, in_check):
             continue
         frame.move_count += 1
@@ -311,8 +315,11 @@ def _search_others(searcher, frame, move):
     other.cut_node = frame.cut_node
     other.excluded = move
     other.in_check = frame.in_check
-    other.rule60 = frame.rule60
-    other.reversible = frame.reversible
+    other.counters.rule60 = frame.counters.rule60
+    other.counters.checks[0] = frame.counters.checks[0]
+    other.counters.checks[1] = frame.counters.checks[1]
+    other.counters.since_pass = frame.counters.since_pass
+    other.table_key = frame.table_key
     other.tt_hit = frame.tt_hit
     other.tt_move = move
     other.tt_value = frame.tt_value

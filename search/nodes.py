@@ -1,4 +1,4 @@
-"""What all nodes share: phases, entering and leaving a node, playing a move, limits, repetitions.
+"""What all nodes share: phases, entering and leaving a node, playing a move, limits, verdicts of the judge.
 
 The search is a state machine. The driver (`machine`) looks at the phase and calls the function for it; the
 function works on the top frame and returns the next phase. A node is entered by `descend`, and `leave` pops its
@@ -11,13 +11,23 @@ from games.jit import leaf
 from games.memory import load_i64, load_i64_acquire, store_i64
 from games.xiangqi.attacks import gave_check
 from games.xiangqi.geometry import EMPTY, NO_MOVE
-from games.xiangqi.movegen import has_legal_move
-from games.xiangqi.position import key_after, make_move, minor_count, origin_of, pass_move, rook_count, unmake_move
+from games.xiangqi.judge import LOSS, WIN, judge, nearest_occurrence, needs_judge, result_of
+from games.xiangqi.line import count_move, count_pass
+from games.xiangqi.position import (
+    key_after,
+    make_move,
+    minor_count,
+    origin_of,
+    pass_move,
+    rook_count,
+    target_of,
+    unmake_move,
+)
 from nnue_jax.accumulator import push, push_pass
 from nnue_jax.value import MAX_STATIC_VALUE, attacking_material, blend
 from search.history import continuation_index
 from search.layout import FIRST_NODE_COUNT, MATE, NO_CONTINUATION, STOP_FLAG, THREAD_COUNT
-from search.transposition import prefetch_bucket, store, to_table
+from search.transposition import prefetch_bucket, store, table_key, to_table
 
 (
     ENTER,
@@ -49,7 +59,6 @@ from search.transposition import prefetch_bucket, store, to_table
 REDUCED, NULL_WINDOW, FULL = range(3)
 
 CHECK_PERIOD = 512  # nodes between two looks at the shared flags
-MAX_RULE60 = 120
 
 
 @leaf
@@ -79,9 +88,12 @@ def must_stop(searcher):
 
 
 @leaf
-def expect(searcher, move):
+def expect(searcher, frame, move):
     """Ask for the table's line of the position after a pseudo-legal move, long before it is needed."""
-    prefetch_bucket(searcher.tt_entries, searcher.tt_buckets, key_after(searcher.position, move))
+    position = searcher.position
+    is_quiet = int64(position.board[target_of(move)] == EMPTY)
+    key = table_key(key_after(position, move), is_quiet * (frame.counters.rule60 + 1), False)
+    prefetch_bucket(searcher.tt_entries, searcher.tt_buckets, key)
 
 
 @leaf
@@ -92,7 +104,10 @@ def play(searcher, frame, move):
     frame.piece = int64(position.board[origin_of(move)])
     frame.captured = make_move(position, move)
     searcher.nodes += 1
-    searcher.keys[searcher.root_index + searcher.ply + 1] = position.key
+    line = searcher.line
+    last = searcher.root_index + searcher.ply + 1
+    line.keys[last] = position.key
+    line.moves[last] = move
     if searcher.evaluates_inline:
         push(searcher.evaluator, position, searcher.ply, move, frame.captured)
 
@@ -104,8 +119,12 @@ def play_pass(searcher, frame):
     position = searcher.position
     pass_move(position)
     searcher.nodes += 1
-    searcher.keys[searcher.root_index + searcher.ply + 1] = position.key
-    prefetch_bucket(searcher.tt_entries, searcher.tt_buckets, position.key)
+    line = searcher.line
+    last = searcher.root_index + searcher.ply + 1
+    line.keys[last] = position.key
+    line.moves[last] = NO_MOVE
+    key = table_key(position.key, frame.counters.rule60, False)
+    prefetch_bucket(searcher.tt_entries, searcher.tt_buckets, key)
     if searcher.evaluates_inline:
         push_pass(searcher.evaluator, searcher.ply)
 
@@ -140,18 +159,15 @@ def descend(searcher, parent, alpha, beta, depth, cut_node):
         child.after_pass = 1
         child.in_check = 0
         child.continuation_1 = NO_CONTINUATION
-        child.rule60 = parent.rule60
-        child.reversible = 0
+        count_pass(parent.counters, child.counters)
     else:
         child.after_pass = 0
         child.in_check = int64(gave_check(searcher.position, parent.piece, parent.move))
         child.continuation_1 = continuation_index(parent.piece, parent.move)
-        if parent.captured == EMPTY:
-            child.rule60 = parent.rule60 + 1
-            child.reversible = parent.reversible + 1
-        else:
-            child.rule60 = 0
-            child.reversible = 0
+        mover = 1 - searcher.position.side
+        is_capture = parent.captured != EMPTY
+        count_move(parent.counters, child.counters, mover, is_capture, child.in_check != 0, parent.in_check != 0)
+    searcher.line.in_check[searcher.root_index + searcher.ply] = child.in_check
     return ENTER if depth > 0 else Q_ENTER
 
 
@@ -181,7 +197,7 @@ def store_node(searcher, frame, bound, depth):
         searcher.tt_entries,
         searcher.tt_buckets,
         searcher.tt_generation,
-        searcher.position.key,
+        frame.table_key,
         frame.best_move,
         bound,
         depth,
@@ -203,22 +219,37 @@ def draw_value(searcher):
 
 
 @leaf
-def is_repetition(searcher, frame):
-    """Whether the position has occurred before, in the tree or in the game."""
+def look_back(searcher, frame):
+    """Set the table's key of the top frame's node, and return the judge's verdict on it, 0 for none."""
+    position = searcher.position
+    line = searcher.line
     last = searcher.root_index + searcher.ply
-    key = searcher.keys[last]
-    for distance in range(4, frame.reversible + 1, 2):
-        if searcher.keys[last - distance] == key:
-            return True
-    return False
+    counters = frame.counters
+    occurred = nearest_occurrence(line, last, counters) != 0
+    frame.table_key = table_key(position.key, counters.rule60, occurred)
+    if not occurred and not needs_judge(position, counters):
+        return int64(0)
+    return judge(position, line, last, int64(searcher.ply), counters, searcher.moves, frame.begin)
 
 
 @leaf
-def is_draw_by_rule60(searcher, frame):
-    """Whether the 60-move rule ends the game here; a side without a legal move has lost instead."""
-    return frame.rule60 >= MAX_RULE60 and has_legal_move(
-        searcher.position, frame.in_check != 0, searcher.moves, frame.begin
-    )
+def final_value(searcher, verdict, drawn):
+    """Value of a node that a final verdict ends; `drawn` is that of a draw."""
+    result = result_of(verdict)
+    if result == WIN:
+        return MATE - searcher.ply
+    if result == LOSS:
+        return mated_in(searcher.ply)
+    return drawn
+
+
+@leaf
+def narrow_by(frame, verdict, bound):
+    """After a provisional verdict: a win is worth -bound at least, a loss `bound` at most."""
+    if result_of(verdict) == WIN:
+        frame.alpha = max(frame.alpha, -bound)
+    elif result_of(verdict) == LOSS:
+        frame.beta = min(frame.beta, bound)
 
 
 @leaf

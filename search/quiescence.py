@@ -5,6 +5,7 @@ from numba import int64
 from games.jit import leaf
 from games.xiangqi.attacks import gives_check, is_legal
 from games.xiangqi.geometry import EMPTY, NO_MOVE
+from games.xiangqi.judge import is_final
 from games.xiangqi.movegen import has_legal_move
 from games.xiangqi.position import target_of
 from nnue_jax.value import damp
@@ -16,14 +17,14 @@ from search.nodes import (
     Q_NEXT_MOVE,
     STOPPED,
     descend,
-    draw_value,
     expect,
     extend_pv,
-    is_draw_by_rule60,
-    is_repetition,
+    final_value,
     leave,
+    look_back,
     mated_in,
     must_stop,
+    narrow_by,
     play,
     store_node,
     take_back,
@@ -58,11 +59,15 @@ def q_enter(searcher):
     if frame.is_pv:
         searcher.pv_length[ply] = 0
         searcher.selective_depth = max(searcher.selective_depth, ply + 1)
-    if is_repetition(searcher, frame) or is_draw_by_rule60(searcher, frame):
-        return leave(searcher, frame, draw_value(searcher))
+    verdict = look_back(searcher, frame)
+    if is_final(verdict):
+        return leave(searcher, frame, final_value(searcher, verdict, int64(0)))
+    narrow_by(frame, verdict, 0)
+    if frame.alpha >= frame.beta:
+        return leave(searcher, frame, frame.alpha)
     frame.best_move = NO_MOVE
     frame.move_count = 0
-    data = probe(searcher.tt_entries, searcher.tt_buckets, searcher.position.key)
+    data = probe(searcher.tt_entries, searcher.tt_buckets, frame.table_key)
     frame.tt_hit = int64(data != 0)
     frame.tt_move = NO_MOVE
     frame.tt_pv = 0
@@ -71,7 +76,7 @@ def q_enter(searcher):
     if data != 0:
         frame.tt_move = move_of(data)
         frame.tt_pv = is_pv_of(data)
-        frame.tt_value = from_table(value_of(data), ply)
+        frame.tt_value = from_table(value_of(data), ply, frame.counters.rule60)
         frame.tt_bound = bound_of(data)
         frame.raw_eval = raw_eval_of(data)
         if not frame.is_pv and frame.tt_bound & (LOWER if frame.tt_value >= frame.beta else UPPER):
@@ -93,7 +98,7 @@ def q_evaluated(searcher):
     frame = top_frame(searcher)
     if frame.raw_eval == NO_VALUE:
         take_evaluation(searcher, frame)
-    value = damp(frame.raw_eval, frame.rule60)
+    value = damp(frame.raw_eval, frame.counters.rule60)
     frame.static_eval = value
     if searcher.ply >= MAX_PLY - 1:
         return leave(searcher, frame, value)
@@ -134,7 +139,7 @@ def q_next_move(searcher, histories):
         move = next_quiescence_move(searcher, histories, frame)
         if move == NO_MOVE:
             return _finish(searcher, frame)
-        expect(searcher, move)
+        expect(searcher, frame, move)
         if not is_legal(searcher.position, move, in_check):
             continue
         frame.move_count += 1

@@ -21,6 +21,7 @@ from search.nodes import (
     ROOT_NEXT_MOVE,
     ROOT_WINDOW,
     SEARCH_MOVE,
+    look_back,
     store_node,
     take_back,
 )
@@ -71,8 +72,11 @@ def root_window(searcher):
     frame.tt_pv = 1
     frame.cut_node = 0
     frame.in_check = int64(king_attacked(searcher.position, searcher.position.side))
-    frame.rule60 = searcher.root_rule60
-    frame.reversible = searcher.root_reversible
+    frame.counters.rule60 = searcher.root_counters.rule60
+    frame.counters.checks[0] = searcher.root_counters.checks[0]
+    frame.counters.checks[1] = searcher.root_counters.checks[1]
+    frame.counters.since_pass = searcher.root_counters.since_pass
+    look_back(searcher, frame)  # for the table's key: the root itself is never judged
     frame.tt_move = searcher.root_moves[searcher.root_order[searcher.pv_index]].move
     frame.raw_eval = NO_VALUE
     frame.static_eval = NO_VALUE

@@ -8,7 +8,7 @@ from games.memory import address_of, aligned_zeros
 from games.xiangqi.game import Game
 from games.xiangqi.movegen import MAX_MOVES
 from nnue_jax.numba_evaluator import EvaluatorMemory, SharedParameters
-from search.layout import HISTORIES, HISTORY_LENGTH, INFINITE, NO_VALUE, SEARCHER, STACK_HEIGHT
+from search.layout import HISTORIES, INFINITE, NO_VALUE, SCRATCH_LISTS, SEARCHER, STACK_HEIGHT
 from search.machine import advance, start
 from search.transposition import TranspositionTable
 
@@ -34,7 +34,7 @@ class Searcher:
     def __init__(self, parameters: SharedParameters, table: TranspositionTable, shared: np.ndarray, thread: int = 0):
         self._array = aligned_zeros(1, SEARCHER)
         self.record = self._array[0]
-        self._moves = aligned_zeros(STACK_HEIGHT * MAX_MOVES, np.int32)
+        self._moves = aligned_zeros((STACK_HEIGHT + SCRATCH_LISTS) * MAX_MOVES, np.int32)
         self._ranks = aligned_zeros((STACK_HEIGHT + 1) * MAX_MOVES, np.int32)  # `picker` reads past the last
         self._shared = shared
         self.record["moves"] = address_of(self._moves)
@@ -57,11 +57,9 @@ class Searcher:
         """Make `game`'s position the root, with at least one move to choose from, and get ready to search."""
         record = self.record
         record["position"] = game.position[0]
-        past = game.past_keys[-HISTORY_LENGTH:]
-        record["root_index"] = len(past)
-        record["keys"][: len(past)] = past
-        record["root_rule60"] = game.rule60
-        record["root_reversible"] = min(game.rule60, len(past))
+        record["root_index"] = game.last
+        record["line"] = game.line[0]
+        record["root_counters"] = game.counters[0]
         record["root_count"] = len(root_moves)
         record["root_order"][: len(root_moves)] = range(len(root_moves))
         roots = record["root_moves"][: len(root_moves)]

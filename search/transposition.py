@@ -17,8 +17,9 @@ import numpy as np
 
 from games.jit import kernel, leaf
 from games.memory import address_of, aligned_zeros, load_i64, prefetch, store_i64
+from games.xiangqi.line import RULE60_LIMIT
 from nnue_jax.value import MAX_PLY
-from search.layout import MATE_IN_MAX_PLY, NO_VALUE
+from search.layout import MATE, MATE_IN_MAX_PLY, NO_VALUE
 
 ENTRIES_PER_BUCKET = 4
 BUCKET_BYTES = 64
@@ -34,6 +35,27 @@ DEPTH_OFFSET = 8
 HASHFULL_BUCKETS = 250  # a thousand entries
 
 _VALUE_OFFSET = 1 << 15
+
+FIRST_KEYED_RULE60, RULE60_KEY_PLIES = 12, 8
+
+
+def _rule60_keys() -> np.ndarray:
+    """[RULE60_LIMIT + 1] int64, by rule60: zero while the counter is low, then another key every few plies."""
+    buckets = np.maximum(np.arange(RULE60_LIMIT + 1) - FIRST_KEYED_RULE60, 0) // RULE60_KEY_PLIES
+    keys = np.random.PCG64(60).random_raw(int(buckets.max()) + 1).view(np.int64)
+    keys[0] = 0
+    return keys[buckets]
+
+
+RULE60_KEYS = _rule60_keys()
+SEEN_KEY = int(np.random.PCG64(61).random_raw(1).view(np.int64)[0])
+
+
+@leaf
+def table_key(key, rule60, occurred):
+    """Key of a table entry: what a position is worth depends on its counter, and on whether it was there before."""
+    key ^= RULE60_KEYS[min(rule60, RULE60_LIMIT)]
+    return key ^ SEEN_KEY if occurred else key
 
 
 @leaf
@@ -95,11 +117,12 @@ def to_table(value, ply):
 
 
 @leaf
-def from_table(value, ply):
+def from_table(value, ply, rule60):
+    """Inverse of `to_table`; a mate that comes too late for the 60-move rule is no mate, but almost one."""
     if value >= MATE_IN_MAX_PLY:
-        return value - ply
+        return value - ply if MATE - value <= RULE60_LIMIT - rule60 else MATE_IN_MAX_PLY - 1
     if value <= -MATE_IN_MAX_PLY:
-        return value + ply
+        return value + ply if MATE + value <= RULE60_LIMIT - rule60 else 1 - MATE_IN_MAX_PLY
     return value
 
 

@@ -36,6 +36,22 @@ def probe_kernel(entries, buckets, key):
     return tt.probe(entries, buckets, key)
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_mate_beyond_the_60_move_rule_is_none(sign):
+    mate_in_20_plies = sign * (MATE - 20)
+    assert tt.from_table.py_func(mate_in_20_plies, 0, 100) == mate_in_20_plies
+    assert tt.from_table.py_func(mate_in_20_plies, 0, 101) == sign * (MATE_IN_MAX_PLY - 1)
+
+
+def test_the_key_depends_on_counter_and_occurrence():
+    key = 0x1234567890ABCDEF
+    keys = [int(tt.table_key.py_func(key, rule60, False)) for rule60 in range(200)]
+    assert keys[0] == keys[10] == key, "a low counter is as good as none"
+    assert len(set(keys)) > 10
+    assert keys[120] == keys[199]
+    assert int(tt.table_key.py_func(key, 0, True)) not in keys
+
+
 FIELDS = st.tuples(
     st.integers(0, (1 << 14) - 1),
     st.integers(1, 3),
@@ -58,7 +74,7 @@ def test_every_field_survives_packing(fields):
 @pytest.mark.parametrize("value", [0, 500, -500, MATE - 20, -MATE + 20, MATE_IN_MAX_PLY - 1, 1 - MATE_IN_MAX_PLY])
 def test_mates_are_stored_as_distances_from_the_node(ply, value):
     stored = tt.to_table.py_func(value, ply)
-    assert tt.from_table.py_func(stored, ply) == value or abs(value) + ply > MATE
+    assert tt.from_table.py_func(stored, ply, -MATE) == value or abs(value) + ply > MATE
     if abs(value) >= MATE_IN_MAX_PLY:
         assert abs(stored) == abs(value) + ply
     else:

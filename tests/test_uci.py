@@ -224,6 +224,12 @@ def test_display(engine):
     assert "Checkers: " in text
     text = engine.ask("position fen 3k5/9/9/9/3R5/9/9/9/9/4K4 b - - 0 1", "d")
     assert "Checkers: d5 " in text
+    assert "Rule 60: 0, checks by White 0, by Black 0" in text
+    assert "Verdict" not in text
+    moves = "d1e1 e9d9 e1d1 d9e9 " * 2
+    text = engine.ask(f"position fen 4k4/9/9/9/9/9/9/9/3R5/5K3 w - - 0 1 moves {moves}", "d")
+    assert "Rule 60: 8, checks by White 4, by Black 0" in text
+    assert "Verdict: loss (perpetual-check)" in text
     engine.send("position startpos", "d")
     assert any(line == f"Fen: {START_FEN}" for line in engine.until("Fen"))
 

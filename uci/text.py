@@ -6,6 +6,7 @@ from games.xiangqi.fen import piece_letter
 from games.xiangqi.game import Game
 from games.xiangqi.geometry import EMPTY, FILE_LETTERS, FILES, RANKS, square_name
 from games.xiangqi.movegen import checkers
+from games.xiangqi.repetition import judge_game
 from search.limits import Report, Result, Score
 
 _RULE = "+---" * FILES + "+"
@@ -45,5 +46,10 @@ def board_lines(game: Game) -> list[str]:
         f"Fen: {game.fen()}",
         f"Key: {game.key % 2**64:016X}",
         "Checkers: " + "".join(f"{square_name(square)} " for square in checkers(game.position)),
+        f"Rule 60: {game.rule60}, checks by White {game.checks[0]}, by Black {game.checks[1]}",
     ]
+    verdict = judge_game(game)
+    if verdict.result != "none":
+        chased = f", chased: {' '.join(verdict.victims)}" if verdict.victims else ""
+        lines.append(f"Verdict: {verdict.result} ({verdict.kind}{chased})")
     return lines

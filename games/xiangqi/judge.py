@@ -83,15 +83,19 @@ def _verdict(result, kind, victims):
 
 
 @leaf
-def may_be_judged(position, line, last, counters):
-    """Whether there may be a verdict on the position at line index `last`: a test quick enough for every node."""
-    if counters.rule60 >= RULE60_LIMIT or may_be_dead(position):
-        return True
+def nearest_occurrence(line, last, counters):
+    """Plies back to the nearest earlier occurrence of the position at line index `last`, 0 if there is none."""
     key = line.keys[last]
     for distance in range(NEAREST_REPETITION, repetition_range(counters) + 1, 2):
         if line.keys[last - distance] == key:
-            return True
-    return False
+            return distance
+    return 0
+
+
+@leaf
+def needs_judge(position, counters):
+    """Whether there may be a verdict on a position that has not occurred before."""
+    return counters.rule60 >= RULE60_LIMIT or may_be_dead(position)
 
 
 @leaf
