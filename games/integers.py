@@ -25,3 +25,13 @@ def lowest_bit(typing_context, word):
         return builder.cttz(value, ir.Constant(ir.IntType(1), 1))
 
     return types.int64(word), generate
+
+
+@intrinsic
+def bit_count(typing_context, word):
+    """Number of bits set in a word."""
+
+    def generate(context, builder, sig, args):
+        return builder.ctpop(context.cast(builder, args[0], sig.args[0], types.int64))
+
+    return types.int64(word), generate

@@ -31,7 +31,7 @@ An array index of a perspective is the side itself.
 import numpy as np
 from numba import int64
 
-from games.integers import lowest_bit
+from games.integers import bit_count, lowest_bit
 from games.jit import leaf
 from games.memory import load_u8
 from games.xiangqi.geometry import (
@@ -67,7 +67,8 @@ from nnue_jax.value import MAX_PLY
 
 PLIES = MAX_PLY + 2
 ORIENTATIONS = 2 * FEATURE_BUCKETS
-CACHE_ENTRIES = 2 * ORIENTATIONS
+EMPTY_ENTRY = 2 * ORIENTATIONS  # the sums of an empty board, which never change
+CACHE_ENTRIES = EMPTY_ENTRY + 1
 # A side attacks at most 8 pieces each with its rooks and its cannons, 16 with its knights, 8 each with its elephants
 # and its advisors, 4 with its king and 15 with its pawns; some words more may be written than are counted.
 MAX_ATTACKS = 2 * 67 + 10
@@ -309,16 +310,13 @@ def _update(evaluator, perspective, ply):
 
 
 @leaf
-def _list_changes(evaluator, position, perspective, facing, entry):
-    """Fill `changed_rows` with the difference to a cache entry, and make the entry's squares the position's.
+def _list_changes(evaluator, position, perspective, facing, cached, changed):
+    """Fill `changed_rows` with the difference to a cache entry, given its squares' address and the pieces that differ.
 
     Returns (number of rows to add, number of rows to remove); the latter start at index PIECES.
     """
     added = 0
     removed = 0
-    squares = position.square_of.ctypes.data
-    cached = evaluator.cached_squares + entry * PIECES
-    changed = differing_bytes(squares, cached)
     while changed != 0:
         piece = lowest_bit(changed)
         changed &= changed - 1
@@ -330,7 +328,6 @@ def _list_changes(evaluator, position, perspective, facing, entry):
         if new != NO_SQUARE:
             evaluator.changed_rows[added] = feature_row(perspective, facing, piece, new)
             added += 1
-    copy_32_bytes(cached, squares)
     return added, removed
 
 
@@ -340,15 +337,25 @@ def _refresh(evaluator, position, perspective, ply):
     width = evaluator.width
     facing = int64(evaluator.states[ply].orientation[perspective])
     entry = perspective * ORIENTATIONS + facing
-    added, removed = _list_changes(evaluator, position, perspective, facing, entry)
+    squares = position.square_of.ctypes.data
+    source = entry
+    changed = differing_bytes(squares, evaluator.cached_squares + entry * PIECES)
+    if bit_count(changed) > PIECES // 2:
+        # A piece that moved costs two rows, so from nothing it may be fewer: one for each piece.
+        source = EMPTY_ENTRY
+        changed = differing_bytes(squares, evaluator.cached_squares + EMPTY_ENTRY * PIECES)
+    cached = evaluator.cached_squares + source * PIECES
+    added, removed = _list_changes(evaluator, position, perspective, facing, cached, changed)
+    copy_32_bytes(evaluator.cached_squares + entry * PIECES, squares)
     rows = evaluator.changed_rows
     cache = evaluator.cached_accumulators
     place = entry * width
-    apply_rows(evaluator.piece_square_weight, width, rows, added, PIECES, removed, cache, place, cache, place)
+    apply_rows(evaluator.piece_square_weight, width, rows, added, PIECES, removed, cache, source * width, cache, place)
     copy_sums(width, cache, place, evaluator.accumulators, (ply * 2 + perspective) * width)
     cache = evaluator.cached_psqt
     place = entry * LAYER_STACKS
-    apply_psqt_rows(evaluator.piece_square_psqt, rows, added, PIECES, removed, cache, place, cache, place)
+    start = source * LAYER_STACKS
+    apply_psqt_rows(evaluator.piece_square_psqt, rows, added, PIECES, removed, cache, start, cache, place)
     store_vector(evaluator.psqt_sums, (ply * 2 + perspective) * LAYER_STACKS, load_i32x16(cache, place))
     evaluator.states[ply].computed[perspective] = 1
 

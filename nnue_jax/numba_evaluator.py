@@ -249,8 +249,8 @@ class EvaluatorMemory:
         }
         if parameters.architecture.threats:
             self.arrays |= {
-                "threat_accumulators": aligned_zeros((PLIES, 2, width), np.int16),
-                "threat_psqt_sums": aligned_zeros((PLIES, 2, LAYER_STACKS), np.int32),
+                "threat_accumulators": aligned_zeros((PLIES + 1, 2, width), np.int16),
+                "threat_psqt_sums": aligned_zeros((PLIES + 1, 2, LAYER_STACKS), np.int32),
                 "threat_lists": aligned_zeros((SPARE_LIST + 1, MAX_ATTACKS), np.uint16),
                 "threat_marks": aligned_zeros(THREAT_FEATURES + 1, np.uint8),
             }

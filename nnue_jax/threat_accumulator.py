@@ -1,8 +1,8 @@
 """The threat features of a line of moves, and their sums.
 
 All threats of a position are listed anew, which takes little: a few look-ups a piece. The sums are then made from those
-of an earlier ply by the difference of the two lists, which is short. Nothing depends on what led to the position, so
-a turned board or a pass needs no special case.
+of an earlier ply by the difference of the two lists, which is short, or from nothing if the list itself is shorter. It
+does not matter what led to the position, so a turned board or a pass needs no special case.
 
 The sums of ply 0 always belong to its list, also when the list is out of date: they are the last resort, and start as
 no threats at all.
@@ -53,7 +53,8 @@ from nnue_jax.threats import NO_FEATURE, PIECE_CODES, oriented_code
 _FIRST_ADVISOR, _FIRST_BISHOP, _FIRST_KNIGHT = FIRST_OF_KIND[ADVISOR], FIRST_OF_KIND[BISHOP], FIRST_OF_KIND[KNIGHT]
 _FIRST_ROOK, _FIRST_CANNON, _FIRST_PAWN = FIRST_OF_KIND[ROOK], FIRST_OF_KIND[ROOK + 1], FIRST_OF_KIND[PAWN]
 
-SPARE_LIST = 2 * PLIES  # number of a list behind those of all plies and perspectives
+# Number of a list, and of sums that stay zero, behind those of all plies and perspectives.
+SPARE_LIST = 2 * PLIES
 
 # An attack in one word: the identities of both pieces, and their squares.
 _VICTIM_SHIFT, _FROM_SHIFT, _TO_SHIFT = 5, 10, 17
@@ -212,24 +213,20 @@ def _update(evaluator, attack_count, perspective, ply):
     for i in range(count):
         store_u16(evaluator.threat_lists, place + i, int64(load_u16(evaluator.threat_lists, spare + i)))
     rows = evaluator.changed_threats
+    source, target = known * 2 + perspective, ply * 2 + perspective
+    if added + removed > count:
+        source = SPARE_LIST
+        added, removed = count, 0
+        for i in range(count):
+            rows[i] = load_u16(evaluator.threat_lists, spare + i)
     width = evaluator.width
-    source, target = (known * 2 + perspective), (ply * 2 + perspective)
     sums = evaluator.threat_accumulators
     apply_rows(
         evaluator.threat_weight, width, rows, added, MAX_ATTACKS, removed, sums, source * width, sums, target * width
     )
     sums = evaluator.threat_psqt_sums
-    apply_psqt_rows(
-        evaluator.threat_psqt,
-        rows,
-        added,
-        MAX_ATTACKS,
-        removed,
-        sums,
-        source * LAYER_STACKS,
-        sums,
-        target * LAYER_STACKS,
-    )
+    start, place = source * LAYER_STACKS, target * LAYER_STACKS
+    apply_psqt_rows(evaluator.threat_psqt, rows, added, MAX_ATTACKS, removed, sums, start, sums, place)
     states[ply].threat_count[perspective] = count
     states[ply].threats_computed[perspective] = 1
 
