@@ -13,6 +13,8 @@ import pytest
 
 from games.xiangqi import START_FEN, Game
 from games.xiangqi.geometry import FILE_LETTERS
+from nnue_jax.network_file import read_network
+from tests.support.golden import DATA
 
 TIMEOUT_S = 120
 COMMAND = [sys.executable, "-m", "uci.main"]
@@ -334,3 +336,23 @@ def test_an_interrupt_ends_the_engine_quietly(engine):
     lines, status = engine.finish()
     assert status == 130
     assert lines[-1].startswith("bestmove")
+
+
+def run_once(*arguments: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-m", "uci.main", *arguments], capture_output=True, text=True, timeout=TIMEOUT_S
+    )
+
+
+def test_a_network_on_the_command_line(tmp_path):
+    """It is the one in use: what export_net writes is its content."""
+    exported = tmp_path / "exported.nnue"
+    done = run_once("--network", str(DATA / "random128.nnue"), "export_net", str(exported))
+    assert done.returncode == 0, done.stdout
+    assert read_network(exported).description == read_network(DATA / "random128.nnue").description
+    done = run_once("--network", str(tmp_path / "missing.nnue"), "d")
+    assert done.returncode == 1
+    assert "missing.nnue' cannot be read" in done.stdout
+    done = run_once("--network")
+    assert done.returncode == 2
+    assert "expected the name of a network file" in done.stderr

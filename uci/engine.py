@@ -1,5 +1,7 @@
 """Making an engine ready to play: the default network, and every kernel compiled before it is needed."""
 
+import os
+
 from games.xiangqi.game import Game
 from games.xiangqi.movegen import checkers, perft
 from nets import DEFAULT_NETWORK
@@ -10,9 +12,9 @@ from search.limits import Limits
 WARM_UP_MOVES = ("h2e2",)
 
 
-def create_engine() -> Engine:
-    """An engine with the default network whose kernels are all loaded or compiled."""
-    engine = Engine(read_network(DEFAULT_NETWORK))
+def create_engine(network_file: str | os.PathLike = DEFAULT_NETWORK) -> Engine:
+    """An engine with a network, whose kernels are all loaded or compiled; NetworkError if there is no such network."""
+    engine = Engine(read_network(network_file))
     game = Game(moves=WARM_UP_MOVES)
     perft(game.position, 2)
     checkers(game.position)

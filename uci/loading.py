@@ -7,9 +7,13 @@ READY_PERIOD_S = 1.0  # between two signs of life while somebody waits
 
 
 class EngineLoader:
-    """Imports, compiles and warms the engine on a thread of its own, from construction on."""
+    """Imports, compiles and warms the engine on a thread of its own, from construction on.
 
-    def __init__(self):
+    network_file: None for the network that comes with the engine.
+    """
+
+    def __init__(self, network_file: str | None = None):
+        self._network_files = () if network_file is None else (network_file,)
         self._started = time.perf_counter()
         self._loaded = threading.Event()
         self._engine = None
@@ -21,7 +25,7 @@ class EngineLoader:
         try:
             from uci.engine import create_engine
 
-            self._engine = create_engine()
+            self._engine = create_engine(*self._network_files)
         except BaseException as error:
             self._failure = error
         finally:

@@ -29,10 +29,13 @@ HELP = (
 
 
 class Session:
-    """One conversation with a GUI, a terminal or a script."""
+    """One conversation with a GUI, a terminal or a script.
 
-    def __init__(self):
-        self._loader = EngineLoader()
+    network_file: the network to begin with; None for the one that comes with the engine.
+    """
+
+    def __init__(self, network_file: str | None = None):
+        self._loader = EngineLoader(network_file)
         self._queue: queue.SimpleQueue = queue.SimpleQueue()
         self._received = 0  # number of commands queued
         self._stopped_up_to = 0  # searches asked for by commands up to this number are to stop
