@@ -338,12 +338,6 @@ def test_an_interrupt_ends_the_engine_quietly(engine):
     assert lines[-1].startswith("bestmove")
 
 
-def run_once(*arguments: str) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-m", "uci.main", *arguments], capture_output=True, text=True, timeout=TIMEOUT_S
-    )
-
-
 def test_a_network_on_the_command_line(tmp_path):
     """It is the one in use: what export_net writes is its content."""
     exported = tmp_path / "exported.nnue"
