@@ -2,8 +2,8 @@
 
     taskset -c 0 python -m experiments.evaluator_speed --positions positions.txt --backend numba --batches 64,1024,16384
 
-The positions, one FEN a line (`experiments.make_positions` makes them), are put in random order first, so that nothing is
-gained from one to the next; --in-order leaves them as they are.
+The positions, one FEN a line (`experiments.make_positions` makes them), are put in random order first, so that nothing
+is gained from one to the next; --in-order leaves them as they are.
 """
 
 import argparse
