@@ -103,6 +103,7 @@ SEARCHER = np.dtype(
         ("top", "u4"),
         ("ply", "u4"),
         ("value", "i8"),  # returned by the node that was left last
+        ("verdict", "i8"),  # of the judge on the node being entered, 0 for none
         # evaluation
         ("evaluates_inline", "i8"),  # 0: stop and wait wherever a value is needed
         ("evaluator", EVALUATOR),

@@ -8,13 +8,17 @@
     FINISHED          the last iteration is complete
 """
 
-from games.jit import kernel
+from numba import int64
+
+from games.jit import kernel, leaf
+from games.xiangqi.judge import judge
 from nnue_jax.accumulator import reset
 from nnue_jax.numba_evaluator import evaluate
 from search.main_search import (
     child_returned,
     choose_move,
     enter,
+    entered,
     evaluated,
     pass_returned,
     search_move,
@@ -24,16 +28,20 @@ from search.main_search import (
 from search.nodes import (
     CHILD_RETURNED,
     ENTER,
+    ENTERED,
     EVALUATE,
     EVALUATED,
     FINISHED,
     ITERATION_DONE,
+    JUDGE,
     NEXT_MOVE,
     PASS_RETURNED,
     Q_CHILD_RETURNED,
     Q_ENTER,
+    Q_ENTERED,
     Q_EVALUATE,
     Q_EVALUATED,
+    Q_JUDGE,
     Q_NEXT_MOVE,
     ROOT_CHILD_RETURNED,
     ROOT_FINISHED,
@@ -45,8 +53,9 @@ from search.nodes import (
     SINGULAR_RETURNED,
     START_MOVES,
     STOPPED,
+    top_frame,
 )
-from search.quiescence import q_child_returned, q_enter, q_evaluated, q_next_move
+from search.quiescence import q_child_returned, q_enter, q_entered, q_evaluated, q_next_move
 from search.root import (
     root_child_returned,
     root_finished,
@@ -71,6 +80,15 @@ def start(searcher):
         reset(searcher.evaluator, searcher.position)
 
 
+@leaf
+def _judged(searcher):
+    """The judge's verdict on the node being entered."""
+    frame = top_frame(searcher)
+    last = searcher.root_index + searcher.ply
+    ply = int64(searcher.ply)
+    return judge(searcher.position, searcher.line, last, ply, frame.counters, searcher.moves, frame.begin)
+
+
 @kernel
 def advance(searcher, histories):
     """Run until there is something to tell; see the head of this file."""
@@ -79,12 +97,17 @@ def advance(searcher, histories):
         # The most frequent phases come first, and fall through to what usually follows.
         if phase == Q_ENTER:
             phase = q_enter(searcher)
-        if phase == Q_EVALUATE:
+        if phase == JUDGE or phase == Q_JUDGE:
+            searcher.verdict = _judged(searcher)
+            phase = ENTERED if phase == JUDGE else Q_ENTERED
+        if phase == Q_ENTERED:
+            phase = q_entered(searcher)
+        if phase == EVALUATE or phase == Q_EVALUATE:
+            phase = EVALUATED if phase == EVALUATE else Q_EVALUATED
             if not searcher.evaluates_inline:
-                searcher.phase = Q_EVALUATED
+                searcher.phase = phase
                 return EVALUATE
             evaluate(searcher.evaluator, searcher.position, searcher.ply)
-            phase = Q_EVALUATED
         if phase == Q_EVALUATED:
             phase = q_evaluated(searcher)
         if phase == Q_NEXT_MOVE:
@@ -93,12 +116,8 @@ def advance(searcher, histories):
             phase = q_child_returned(searcher)
         elif phase == ENTER:
             phase = enter(searcher)
-        elif phase == EVALUATE:
-            if not searcher.evaluates_inline:
-                searcher.phase = EVALUATED
-                return EVALUATE
-            evaluate(searcher.evaluator, searcher.position, searcher.ply)
-            phase = EVALUATED
+        elif phase == ENTERED:
+            phase = entered(searcher)
         elif phase == EVALUATED:
             phase = evaluated(searcher)
         elif phase == START_MOVES:

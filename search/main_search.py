@@ -29,9 +29,11 @@ from search.history import (
 from search.layout import INFINITE, MATE_IN_MAX_PLY, MAX_PLY, NO_VALUE
 from search.nodes import (
     CHILD_RETURNED,
+    ENTERED,
     EVALUATE,
     EVALUATED,
     FULL,
+    JUDGE,
     NEXT_MOVE,
     NULL_WINDOW,
     PASS_RETURNED,
@@ -100,7 +102,16 @@ def enter(searcher):
     if frame.is_pv:
         searcher.pv_length[ply] = 0
         searcher.selective_depth = max(searcher.selective_depth, ply + 1)
-    verdict = look_back(searcher, frame)
+    searcher.verdict = 0
+    return JUDGE if look_back(searcher, frame) else ENTERED
+
+
+@leaf
+def entered(searcher):
+    """The judge has had his say: look into the table, and decide whether to go on."""
+    frame = top_frame(searcher)
+    ply = searcher.ply
+    verdict = searcher.verdict
     if is_final(verdict):
         return leave(searcher, frame, final_value(searcher, verdict, draw_value(searcher)))
     narrow_by(frame, verdict, 1)

@@ -11,7 +11,7 @@ from games.jit import leaf
 from games.memory import load_i64, load_i64_acquire, store_i64
 from games.xiangqi.attacks import gave_check
 from games.xiangqi.geometry import EMPTY, NO_MOVE
-from games.xiangqi.judge import LOSS, WIN, judge, nearest_occurrence, needs_judge, result_of
+from games.xiangqi.judge import LOSS, WIN, nearest_occurrence, needs_judge, result_of
 from games.xiangqi.line import count_move, count_pass
 from games.xiangqi.position import (
     key_after,
@@ -31,6 +31,8 @@ from search.transposition import prefetch_bucket, store, table_key, to_table
 
 (
     ENTER,
+    JUDGE,
+    ENTERED,
     EVALUATE,
     EVALUATED,
     PASS_RETURNED,
@@ -40,6 +42,8 @@ from search.transposition import prefetch_bucket, store, table_key, to_table
     SEARCH_MOVE,
     CHILD_RETURNED,
     Q_ENTER,
+    Q_JUDGE,
+    Q_ENTERED,
     Q_EVALUATE,
     Q_EVALUATED,
     Q_NEXT_MOVE,
@@ -53,7 +57,7 @@ from search.transposition import prefetch_bucket, store, table_key, to_table
     ITERATION_DONE,
     STOPPED,
     FINISHED,
-) = range(23)
+) = range(27)
 
 # How a move is searched: with a reduced depth and a null window, with a null window, or with the full window.
 REDUCED, NULL_WINDOW, FULL = range(3)
@@ -220,16 +224,11 @@ def draw_value(searcher):
 
 @leaf
 def look_back(searcher, frame):
-    """Set the table's key of the top frame's node, and return the judge's verdict on it, 0 for none."""
+    """Set the table's key of the top frame's node; whether the judge may have a verdict on it."""
     position = searcher.position
-    line = searcher.line
-    last = searcher.root_index + searcher.ply
-    counters = frame.counters
-    occurred = nearest_occurrence(line, last, counters) != 0
-    frame.table_key = table_key(position.key, counters.rule60, occurred)
-    if not occurred and not needs_judge(position, counters):
-        return int64(0)
-    return judge(position, line, last, int64(searcher.ply), counters, searcher.moves, frame.begin)
+    occurred = nearest_occurrence(searcher.line, searcher.root_index + searcher.ply, frame.counters) != 0
+    frame.table_key = table_key(position.key, frame.counters.rule60, occurred)
+    return occurred or needs_judge(position, frame.counters)
 
 
 @leaf

@@ -12,8 +12,10 @@ from nnue_jax.value import damp
 from search.layout import INFINITE, MATE_IN_MAX_PLY, MAX_PLY, NO_VALUE
 from search.nodes import (
     Q_CHILD_RETURNED,
+    Q_ENTERED,
     Q_EVALUATE,
     Q_EVALUATED,
+    Q_JUDGE,
     Q_NEXT_MOVE,
     STOPPED,
     descend,
@@ -59,7 +61,16 @@ def q_enter(searcher):
     if frame.is_pv:
         searcher.pv_length[ply] = 0
         searcher.selective_depth = max(searcher.selective_depth, ply + 1)
-    verdict = look_back(searcher, frame)
+    searcher.verdict = 0
+    return Q_JUDGE if look_back(searcher, frame) else Q_ENTERED
+
+
+@leaf
+def q_entered(searcher):
+    """The judge has had his say: look into the table, and decide whether to go on."""
+    frame = top_frame(searcher)
+    ply = searcher.ply
+    verdict = searcher.verdict
     if is_final(verdict):
         return leave(searcher, frame, final_value(searcher, verdict, int64(0)))
     narrow_by(frame, verdict, 0)

@@ -83,13 +83,19 @@ def _verdict(result, kind, victims):
 
 
 @leaf
+def next_occurrence(line, last, distance, counters):
+    """Plies back to the first occurrence of the position at line index `last` before `distance`, 0 if there is none."""
+    key = line.keys[last]
+    for further in range(distance + 2, repetition_range(counters) + 1, 2):
+        if line.keys[last - further] == key:
+            return further
+    return 0
+
+
+@leaf
 def nearest_occurrence(line, last, counters):
     """Plies back to the nearest earlier occurrence of the position at line index `last`, 0 if there is none."""
-    key = line.keys[last]
-    for distance in range(NEAREST_REPETITION, repetition_range(counters) + 1, 2):
-        if line.keys[last - distance] == key:
-            return distance
-    return 0
+    return next_occurrence(line, last, NEAREST_REPETITION - 2, counters)
 
 
 @leaf
@@ -125,14 +131,6 @@ def _occurrences(line, end, key):
 
 
 @leaf
-def _newly_threatened(position, line, last, back, mover, moves, count):
-    """Take back the move `back` plies ago, by `mover`; returns the set of pieces that it newly threatened."""
-    after = threatened_by(position, mover, moves, count)
-    unmake_move(position, int64(line.moves[last - back]), int64(EMPTY))
-    return after & ~threatened_by(position, mover, moves, count)
-
-
-@leaf
 def _judge_chase(position, line, last, distance, moves, count):
     """The verdict on a span without checks, walked back move by move and then played again."""
     us = int64(position.side)
@@ -140,10 +138,14 @@ def _judge_chase(position, line, last, distance, moves, count):
     chased_by_them = int64(-1)
     taken_back = 0
     while taken_back < distance and (chased_by_us | chased_by_them) != 0:
-        if taken_back % 2 == 0:
-            chased_by_them &= _newly_threatened(position, line, last, taken_back, 1 - us, moves, count)
+        mover = us if taken_back % 2 else 1 - us
+        newly_threatened = threatened_by(position, mover, moves, count)
+        unmake_move(position, int64(line.moves[last - taken_back]), int64(EMPTY))
+        newly_threatened &= ~threatened_by(position, mover, moves, count)
+        if mover == us:
+            chased_by_us &= newly_threatened
         else:
-            chased_by_us &= _newly_threatened(position, line, last, taken_back, us, moves, count)
+            chased_by_them &= newly_threatened
         taken_back += 1
     for back in range(taken_back - 1, -1, -1):
         make_move(position, int64(line.moves[last - back]))
@@ -157,8 +159,8 @@ def _judge_chase(position, line, last, distance, moves, count):
 
 
 @leaf
-def _judge_span(position, line, last, distance, moves, count):
-    """The verdict on the repetition of the position `distance` plies back."""
+def _judge_checks(line, last, distance):
+    """The verdict on the repetition of the position `distance` plies back, 0 if it takes a look at the chases."""
     they_check = _all_in_check(line, last, 0, distance)
     we_check = _all_in_check(line, last, 1, distance)
     if they_check and we_check:
@@ -169,7 +171,7 @@ def _judge_span(position, line, last, distance, moves, count):
         return _verdict(int64(LOSS), int64(PERPETUAL_CHECK), int64(0))
     if _any_in_check(line, last, distance):
         return _verdict(int64(DRAW), int64(REPETITION), int64(0))
-    return _judge_chase(position, line, last, distance, moves, count)
+    return int64(0)
 
 
 @leaf
@@ -183,26 +185,6 @@ def _is_first_return(line, last, distance, counters):
         if _occurrences(line, last, line.keys[last - back]) != 1:
             return False
     return True
-
-
-@leaf
-def _judge_repetition(position, line, last, ply, counters, moves, count):
-    verdict = int64(0)
-    key = line.keys[last]
-    has_match = False
-    for distance in range(NEAREST_REPETITION, repetition_range(counters) + 1, 2):
-        if line.keys[last - distance] != key:
-            continue
-        if has_match:
-            return _judge_span(position, line, last, distance, moves, count) | FINAL
-        has_match = True
-        if distance < ply:
-            verdict = _judge_span(position, line, last, distance, moves, count)
-            if result_of(verdict) == DRAW or _is_first_return(line, last, distance, counters):
-                return verdict | FINAL
-            if _occurrences(line, last, key) < 2:
-                return verdict
-    return verdict
 
 
 @leaf
@@ -224,9 +206,20 @@ def judge(position, line, last, ply, counters, moves, count):
 
     moves[count:] is scratch.
     """
-    verdict = _judge_repetition(position, line, last, ply, counters, moves, count)
-    if is_final(verdict):
-        return verdict
+    verdict = int64(0)
+    distance = nearest_occurrence(line, last, counters)
+    is_second = False  # whether this is the second earlier occurrence
+    while distance != 0:
+        if is_second or distance < ply:
+            verdict = _judge_checks(line, last, distance)
+            if verdict == 0:
+                verdict = _judge_chase(position, line, last, distance, moves, count)
+            if is_second or result_of(verdict) == DRAW or _is_first_return(line, last, distance, counters):
+                return verdict | FINAL
+            if _occurrences(line, last, line.keys[last]) < 2:
+                break
+        is_second = True
+        distance = next_occurrence(line, last, distance, counters)
     in_check = line.in_check[last] != 0
     if counters.rule60 >= RULE60_LIMIT:
         if has_legal_move(position, in_check, moves, count):

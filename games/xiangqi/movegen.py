@@ -8,7 +8,7 @@ they are moves, because a branch that cannot be foreseen costs more than a store
 import numpy as np
 from numba import int64
 
-from games.jit import kernel, leaf
+from games.jit import kernel, leaf, routine
 from games.memory import address_of, load_i32, store_i32
 from games.xiangqi.attacks import (
     evasion_squares,
@@ -316,7 +316,7 @@ def generate_legal(position, moves, count):
     return count
 
 
-@leaf
+@routine
 def has_legal_move(position, in_check, moves, count):
     """Whether the side to move can move at all; moves[count:] is scratch."""
     end = generate_all(position, moves, count)
