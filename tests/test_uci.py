@@ -122,6 +122,7 @@ def test_the_handshake_imports_neither_numba_nor_jax():
         "import sys, uci.session as s\n"
         "class Idle:\n"
         "    is_loading = False\n"
+        "    def __init__(self, network_file): pass\n"
         "    def wait(self): return self\n"
         "    def stop(self): pass\n"
         "s.EngineLoader = Idle\n"
