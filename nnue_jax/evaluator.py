@@ -8,7 +8,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 
@@ -102,16 +102,21 @@ def batches(positions: Positions, size: int) -> Iterator[np.ndarray]:
         yield from _split(positions.reshape(-1), size)
         return
     iterator = iter(positions)
-    chunk = list(islice(iterator, size))
-    if not chunk:
+    first = next(iterator, None)
+    if first is None:
         yield np.zeros(0, PACKED)
-    while chunk:
-        if isinstance(chunk[0], str):
-            yield pack_fens(chunk)
-        else:
-            for packed in chunk:
-                yield from _split(np.atleast_1d(packed), size)
-        chunk = list(islice(iterator, size))
+    elif isinstance(first, str):
+        yield from _packed_fens(chain([first], iterator), size)
+    else:
+        for packed in chain([first], iterator):
+            yield from _split(np.atleast_1d(packed), size)
+
+
+def _packed_fens(fens: Iterator[str], size: int) -> Iterator[np.ndarray]:
+    number = 0
+    while chunk := list(islice(fens, size)):
+        yield pack_fens(chunk, number)
+        number += len(chunk)
 
 
 def _split(packed: np.ndarray, size: int) -> Iterator[np.ndarray]:

@@ -95,6 +95,19 @@ def test_no_positions(positions):
 def test_a_bad_fen_is_named():
     with pytest.raises(PositionError, match=r"Position 1, 'nonsense': "):
         RandomEvaluator(1).evaluate([START_FEN, "nonsense"])
+    with pytest.raises(PositionError, match=r"Position 3, 'nonsense': "):
+        list(batches([START_FEN] * 3 + ["nonsense"], 2))
+
+
+def test_arrays_are_taken_from_a_stream_one_by_one(packed):
+    taken = []
+    for batch in batches((taken.append(i) or packed[i : i + 5] for i in range(0, 50, 5)), 5):
+        assert len(taken) == batch_number(batch, packed) + 1
+
+
+def batch_number(batch: np.ndarray, packed: np.ndarray) -> int:
+    """Which five of the positions a batch holds."""
+    return next(i for i in range(0, 50, 5) if np.shares_memory(batch, packed[i : i + 5])) // 5
 
 
 def test_a_stream_is_read_batch_by_batch(fens):

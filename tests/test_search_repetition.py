@@ -3,15 +3,21 @@
 The positions stand one move before a recorded verdict; each is searched as it is and with colours changed.
 """
 
+import random
+from collections import Counter
+
 import pytest
 
 from games.xiangqi import Game, adjudicate
+from games.xiangqi.repetition import judge_game
 from search.layout import MATE
 from search.limits import Limits
+from tests.reference import judge as twin
 from tests.support.golden import rows
 from tests.test_judge import turned
 
 NODES = 200_000
+MAX_PLIES = 150
 AT_THE_ROOT = [row for row in rows("rules") if row["moves"] and row["final"] and row["ply"] == 0]
 DECIDED = [row for row in AT_THE_ROOT if row["kind"].startswith("perpetual")]
 WINNING = [row for row in DECIDED if row["judgement"] == "loss"]  # for the side that answers the last move
@@ -82,3 +88,37 @@ def test_a_draw_by_repetition_saves(engine, row, view):
     if others and engine.go(Limits(nodes=NODES, root_moves=others)).wait().report.score.value < -MUCH:
         assert result.best_move == moves[-1]
         assert abs(result.report.score.value) <= 1
+
+
+def play_out(engine, fen: str, moves: list[str]) -> tuple[list[str], str]:
+    """(all moves, how it ended) of a game that the engine plays against itself from the end of a line."""
+    played = list(moves)
+    while len(played) < len(moves) + MAX_PLIES:
+        game = Game(fen, played)
+        if not game.legal_moves():
+            return played, "no move"
+        verdict = judge_game(game)
+        if verdict.final:
+            return played, verdict.kind
+        engine.set_position(game)
+        played.append(engine.go(Limits(nodes=1000)).wait().best_move)
+    return played, "length"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_games_end_with_verdicts_that_the_twin_confirms(engine):
+    """200 games from lines that lead into repetitions; no verdict comes too early, too late, or against the twin's."""
+    rng = random.Random(71)
+    endings: Counter = Counter()
+    for number in range(200):
+        row = rng.choice(AT_THE_ROOT)
+        fen, moves = rng.choice([as_recorded, with_colours_changed])(row)
+        engine.new_game()
+        played, ending = play_out(engine, fen, moves[: rng.randrange(len(moves))])
+        verdict = twin.adjudicate(fen, played)
+        assert (verdict[3] if verdict[1] else ending) == ending, (number, fen, played)
+        assert verdict[1] == (ending not in ("no move", "length")), (number, fen, played)
+        assert not twin.adjudicate(fen, played[:-1])[1], (number, fen, played)
+        endings[ending] += 1
+    assert endings.keys() >= {"repetition", "perpetual-check", "perpetual-chase"}, endings

@@ -77,10 +77,10 @@ def pack(parsed: Iterable[ParsedFen]) -> np.ndarray:
     return packed
 
 
-def pack_fens(fens: Iterable[str]) -> np.ndarray:
+def pack_fens(fens: Iterable[str], first_number: int = 0) -> np.ndarray:
     """[n] PACKED from FENs; PositionError, which names its number, for the first that is refused."""
     parsed = []
-    for number, fen in enumerate(fens):
+    for number, fen in enumerate(fens, first_number):
         try:
             parsed.append(parse_fen(fen))
         except PositionError as error:
