@@ -75,5 +75,5 @@ def leaf(function):
 
 
 def routine(function):
-    """Compile a `function` that kernels call."""
-    return _compiled(function, **WITHOUT_WRAPPERS)
+    """Compile a `function` that kernels call; a function that does not say so takes this over from its caller."""
+    return _compiled(function, forceinline=False, **WITHOUT_WRAPPERS)

@@ -15,7 +15,7 @@ from games.jit import leaf, routine
 from games.memory import load_i32
 from games.xiangqi.attacks import is_legal, king_attacked
 from games.xiangqi.geometry import ADVISOR, BISHOP, BLACK, CANNON, KNIGHT, PAWN, ROOK, WHITE
-from games.xiangqi.movegen import generate_all, has_legal_move
+from games.xiangqi.movegen import can_move, generate_all
 from games.xiangqi.position import count_in, make_move, unmake_move
 from games.xiangqi.tables import MATERIAL_BITS
 
@@ -73,7 +73,7 @@ def can_mate_at_once(position, moves, count):
         if not is_legal(position, move, in_check):
             continue
         captured = make_move(position, move)
-        mates = not has_legal_move(position, king_attacked(position, position.side), moves, end)
+        mates = not can_move(position, king_attacked(position, position.side), moves, end)
         unmake_move(position, move, captured)
         if mates:
             break

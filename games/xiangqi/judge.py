@@ -20,7 +20,7 @@ from games.xiangqi.chase import threatened_by
 from games.xiangqi.dead_material import ALIVE, DEAD_UNLESS_MATE, can_mate_at_once, classify_material, may_be_dead
 from games.xiangqi.geometry import EMPTY
 from games.xiangqi.line import RULE60_LIMIT, repetition_range
-from games.xiangqi.movegen import has_legal_move
+from games.xiangqi.movegen import can_move
 from games.xiangqi.position import make_move, unmake_move
 
 NO_RESULT, DRAW, WIN, LOSS = range(4)
@@ -193,7 +193,7 @@ def _judge_material(position, in_check, moves, count):
     if status == ALIVE:
         return int64(0)
     if status == DEAD_UNLESS_MATE:
-        if not has_legal_move(position, in_check, moves, count):
+        if not can_move(position, in_check, moves, count):
             return _verdict(int64(LOSS), int64(INSUFFICIENT_MATERIAL_MATED), int64(0)) | FINAL
         if can_mate_at_once(position, moves, count):
             return int64(0)
@@ -222,7 +222,7 @@ def judge(position, line, last, ply, counters, moves, count):
         distance = next_occurrence(line, last, distance, counters)
     in_check = line.in_check[last] != 0
     if counters.rule60 >= RULE60_LIMIT:
-        if has_legal_move(position, in_check, moves, count):
+        if can_move(position, in_check, moves, count):
             return _verdict(int64(DRAW), int64(RULE60), int64(0)) | FINAL
         return _verdict(int64(LOSS), int64(RULE60_MATED), int64(0)) | FINAL
     by_material = _judge_material(position, in_check, moves, count)

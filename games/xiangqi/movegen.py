@@ -316,7 +316,7 @@ def generate_legal(position, moves, count):
     return count
 
 
-@routine
+@leaf
 def has_legal_move(position, in_check, moves, count):
     """Whether the side to move can move at all; moves[count:] is scratch."""
     end = generate_all(position, moves, count)
@@ -326,6 +326,12 @@ def has_legal_move(position, in_check, moves, count):
         if is_legal(position, int64(load_i32(moves, i)), in_check):
             return True
     return False
+
+
+@routine
+def can_move(position, in_check, moves, count):
+    """`has_legal_move`, for callers that are seldom asked."""
+    return has_legal_move(position, in_check, moves, count)
 
 
 @leaf
