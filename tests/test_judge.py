@@ -161,6 +161,7 @@ def test_a_very_long_game_is_judged_by_its_end():
         game.play(cycle[i % 4])
     assert len(game.moves) == HISTORY_LENGTH + 7
     assert game.last < HISTORY_LENGTH
+    assert game.counters["since_pass"][0] <= game.last, "the look-back must end where the line does"
     assert game.past_keys[-4] == game.key
     assert judge_game(game).kind == "repetition"
 

@@ -14,7 +14,7 @@ from numba import int64
 from games.jit import leaf, routine
 from games.memory import load_i32
 from games.xiangqi.attacks import is_legal, king_attacked
-from games.xiangqi.geometry import ADVISOR, BISHOP, BLACK, CANNON, KNIGHT, PAWN, ROOK, WHITE
+from games.xiangqi.geometry import ADVISOR, BISHOP, BLACK, CANNON, KINDS, KNIGHT, PAWN, ROOK, WHITE
 from games.xiangqi.movegen import can_move, generate_all
 from games.xiangqi.position import count_in, make_move, unmake_move
 from games.xiangqi.tables import MATERIAL_BITS
@@ -22,10 +22,9 @@ from games.xiangqi.tables import MATERIAL_BITS
 ALIVE, DEAD, DEAD_UNLESS_MATE = range(3)
 
 _ANY = (1 << MATERIAL_BITS) - 1
-_KINDS = 7
 # The fields of the material word that hold pawns, knights and rooks.
 LIVELY_MATERIAL = sum(
-    _ANY << MATERIAL_BITS * (side * _KINDS + kind) for side in (WHITE, BLACK) for kind in (PAWN, KNIGHT, ROOK)
+    _ANY << MATERIAL_BITS * (side * KINDS + kind) for side in (WHITE, BLACK) for kind in (PAWN, KNIGHT, ROOK)
 )
 
 

@@ -57,6 +57,7 @@ class Game:
             column = self.line[name][0]
             column[:kept] = column[self.last + 1 - kept : self.last + 1].copy()
         self.last = kept - 1
+        self.counters["since_pass"] = self.last  # no repetition reaches back beyond what is kept
 
     def legal_moves(self) -> list[int]:
         return legal_moves(self.position)
