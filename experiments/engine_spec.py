@@ -2,13 +2,13 @@
 
     name=jaxfish,cmd=jaxfish,option.Hash=16,option.Threads=1
     name=old,cmd="python -m uci.main",dir=../jaxfish-old
-    name=fairy,cmd=fairy-stockfish,ranks=1,option.UCI_Variant=xiangqi,movetime=20
+    name=fairy,cmd=fairy-stockfish,ranks=1,option.UCI_Variant=xiangqi,time=20
 
     cmd         the command with its arguments; needed
     name        what tables and logs call it; the command if absent
     dir         the folder in which it runs
     ranks       what the engine calls the lowest rank: 0 (a0 to i9, the default) or 1 (a1 to i10)
-    movetime    milliseconds a move, instead of the match's
+    time        milliseconds a move, or a clock as in 1000+10, instead of the match's
     option.X    value of the UCI option X
 
 A value with commas stands in quotes, and the whole in another kind of quotes, as the shell takes one pair away.
@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass, field
 from experiments.uci_client import UciClient
 
 OPTION_PREFIX = "option."
-FIELDS = ("cmd", "name", "dir", "ranks", "movetime")
+FIELDS = ("cmd", "name", "dir", "ranks", "time")
 
 
 class SpecError(ValueError):
@@ -29,14 +29,14 @@ class SpecError(ValueError):
 
 @dataclass(frozen=True)
 class EngineSpec:
-    """movetime_ms: None for the match's."""
+    """time: as `time_control` spells it; None for the match's."""
 
     name: str
     command: str
     options: dict[str, str] = field(default_factory=dict)
     directory: str | None = None
     first_rank: int = 0
-    movetime_ms: int | None = None
+    time: str | None = None
 
     def create_client(self) -> UciClient:
         """A client that has not been started."""
@@ -62,14 +62,13 @@ def parse_engine_spec(text: str) -> EngineSpec:
         values[key] = value.strip()
     if not values.get("cmd"):
         raise SpecError(f"'{text}' has no cmd, the command that starts the engine.")
-    movetime = values.get("movetime")
     return EngineSpec(
         name=values.get("name") or values["cmd"],
         command=values["cmd"],
         options={key.removeprefix(OPTION_PREFIX): values[key] for key in values if key.startswith(OPTION_PREFIX)},
         directory=values.get("dir"),
         first_rank=_whole_number("ranks", values.get("ranks", "0"), 0, 1),
-        movetime_ms=None if movetime is None else _whole_number("movetime", movetime, 1, 3_600_000),
+        time=values.get("time"),
     )
 
 

@@ -1,6 +1,6 @@
 """Play two UCI engines against each other, and say how far apart they are.
 
-    python -m experiments.match --games 200 --movetime 100 --output match.jsonl \\
+    python -m experiments.match --games 200 --time 100 --output match.jsonl \\
         --engine name=new,cmd=jaxfish,option.Hash=16 \\
         --engine name=fairy,cmd=fairy-stockfish,ranks=1,option.UCI_Variant=xiangqi,option.Hash=16
 
@@ -29,19 +29,20 @@ from experiments.openings import (
 )
 from experiments.play import GameOutcome, Player, play_game
 from experiments.rulebook import DEFAULT_MAX_PLIES, Repetitions, RuledGame, Rules
+from experiments.time_control import TimeControlError, parse_time_control
 from experiments.uci_client import EngineFailure
 
-DEFAULT_MOVETIME_MS = 100
+DEFAULT_TIME = "100"
 DEFAULT_MARGIN_MS = 100.0
 INTERRUPT_POLL_S = 0.5  # how often the main thread looks for Ctrl-C while it waits for games
 
 
 @dataclass(frozen=True)
 class MatchSettings:
-    """What makes two logs belong to the same match."""
+    """What makes two logs belong to the same match. time: as `time_control` spells it."""
 
     engines: tuple[EngineSpec, EngineSpec]
-    movetime_ms: int
+    time: str
     margin_ms: float
     rules: Rules
     openings: OpeningSettings
@@ -54,7 +55,7 @@ class MatchSettings:
         """All of it as JSON knows it."""
         return {
             "engines": [engine.settings() for engine in self.engines],
-            "movetime_ms": self.movetime_ms,
+            "time": self.time,
             "margin_ms": self.margin_ms,
             "repetitions": self.rules.repetitions,
             "max_plies": self.rules.max_plies,
@@ -93,7 +94,7 @@ class Match:
     def _create_team(self) -> tuple[Player, Player]:
         settings = self._settings
         first, second = (
-            Player(engine.create_client(), engine.movetime_ms or settings.movetime_ms, settings.margin_ms)
+            Player(engine.create_client(), parse_time_control(engine.time or settings.time, settings.margin_ms))
             for engine in settings.engines
         )
         return first, second
@@ -173,7 +174,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Play two UCI engines against each other.")
     parser.add_argument("--engine", action="append", type=parse_engine_spec, metavar="SPEC", required=True)
     parser.add_argument("--games", type=int, default=100, help="an even number (default %(default)s)")
-    parser.add_argument("--movetime", type=int, default=DEFAULT_MOVETIME_MS, help="ms a move (default %(default)s)")
+    parser.add_argument("--time", default=DEFAULT_TIME, help="ms a move, or a clock as 1000+10 (default %(default)s)")
     parser.add_argument(
         "--margin", type=float, default=DEFAULT_MARGIN_MS, help="ms above it that lose (default %(default)s)"
     )
@@ -188,8 +189,8 @@ def parse_arguments() -> argparse.Namespace:
         parser.error(f"The engines are {names}; expected two with different names.")
     if arguments.games < 2 or arguments.games % 2:
         parser.error(f"--games is {arguments.games}; expected an even number, as every opening is played twice.")
-    if min(arguments.concurrency, arguments.movetime) < 1:
-        parser.error("--concurrency and --movetime are at least 1.")
+    if arguments.concurrency < 1:
+        parser.error(f"--concurrency is {arguments.concurrency}; expected at least 1.")
     return arguments
 
 
@@ -198,14 +199,14 @@ def main() -> int:
     try:
         settings = MatchSettings(
             tuple(arguments.engine),
-            arguments.movetime,
+            str(parse_time_control(arguments.time)),
             arguments.margin,
             Rules(arguments.repetitions, arguments.game_plies),
             opening_settings(arguments),
         )
         log = MatchLog(arguments.output, settings.settings())
         Match(settings, log, arguments.concurrency).run(arguments.games)
-    except (SpecError, LogError, OpeningError, EngineFailure) as error:
+    except (SpecError, TimeControlError, LogError, OpeningError, EngineFailure) as error:
         print(error, file=sys.stderr)
         return 1
     except KeyboardInterrupt:

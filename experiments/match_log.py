@@ -1,6 +1,6 @@
 """The log of a match: JSON Lines, first the settings, then a game a line in the order in which they ended.
 
-    {"match": {"engines": [...], "movetime_ms": 100, ...}}
+    {"match": {"engines": [...], "time": "100", ...}}
     {"game": 0, "pair": 0, "seed": "1/0", "white": "new", "black": "old", "result": "1-0", "reason": "checkmate", ...}
 
     python -m experiments.match_log FILE

@@ -1,10 +1,10 @@
 """One game between two engines, move by move, under the eyes of the rule book."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from experiments.rulebook import BLACK_WINS, START_FEN, WHITE_WINS, RuledGame, RuleError
+from experiments.time_control import TimeControl, Timer, go_text
 from experiments.uci_client import START_POSITION, EngineFailure, SearchOutcome, UciClient
 
 HANG_GRACE_S = 30.0  # an engine this long overdue hangs; before, it is only late
@@ -17,11 +17,10 @@ FORFEITS = (TIME_FORFEIT, ILLEGAL_MOVE, ENGINE_FAILURE)
 
 @dataclass(frozen=True)
 class Player:
-    """An engine and its time. It loses the game when a move takes longer than movetime_ms + margin_ms."""
+    """An engine and its time. It loses the game when a move takes longer than that."""
 
     client: UciClient
-    movetime_ms: int
-    margin_ms: float = math.inf
+    control: TimeControl
 
     @property
     def name(self) -> str:
@@ -32,10 +31,9 @@ class Player:
         if not self.client.is_running:
             self.client.start()
 
-    def search(self, game: RuledGame) -> SearchOutcome:
-        """Let the engine think about the game's position."""
-        timeout_s = self.movetime_ms / 1000 + HANG_GRACE_S
-        return self.client.search(root_position(game), game.moves, f"movetime {self.movetime_ms}", timeout_s)
+    def search(self, game: RuledGame, limits: str, timeout_s: float) -> SearchOutcome:
+        """Let the engine think about the game's position; `limits` is what follows the word go."""
+        return self.client.search(root_position(game), game.moves, limits, timeout_s)
 
 
 @dataclass(frozen=True)
@@ -73,17 +71,19 @@ def play_game(white: Player, black: Player, game: RuledGame, observe: Observer |
     An engine that fails loses, and its process is ended: `prepare` starts it again.
     """
     slowest = _Slowest()
+    timers = Timer(white.control), Timer(black.control)
     player = white
     try:
         for player in (white, black):
             player.client.new_game()
         while (verdict := game.verdict()) is None:
-            player = white if game.white_to_move else black
-            outcome = player.search(game)
+            player, timer = (white, timers[0]) if game.white_to_move else (black, timers[1])
+            limits = go_text(timer, *timers)
+            outcome = player.search(game, limits, timer.left_ms / 1000 + HANG_GRACE_S)
             slowest.note(game.white_to_move, outcome.elapsed_ms)
             if observe is not None:
                 observe(game, player, outcome)
-            forfeit = _play_move(game, player, outcome)
+            forfeit = _play_move(game, player, timer, outcome)
             if forfeit is not None:
                 return _lost(player is white, *forfeit, slowest)
     except EngineFailure as failure:
@@ -92,10 +92,11 @@ def play_game(white: Player, black: Player, game: RuledGame, observe: Observer |
     return GameOutcome(verdict.white_points, verdict.reason, tuple(slowest.ms))
 
 
-def _play_move(game: RuledGame, player: Player, outcome: SearchOutcome) -> tuple[str, str] | None:
+def _play_move(game: RuledGame, player: Player, timer: Timer, outcome: SearchOutcome) -> tuple[str, str] | None:
     """Play the engine's move; (reason, detail) if it has forfeited the game instead."""
-    if outcome.elapsed_ms > player.movetime_ms + player.margin_ms:
-        return TIME_FORFEIT, f"{player.name} took {outcome.elapsed_ms:.1f} ms for a move of {player.movetime_ms} ms."
+    left_ms = timer.left_ms
+    if not timer.charge(outcome.elapsed_ms):
+        return TIME_FORFEIT, f"{player.name} took {outcome.elapsed_ms:.1f} ms and had {left_ms:.1f} ms."
     if outcome.best_move is None:
         return ILLEGAL_MOVE, f"{player.name} had no move in {game.fen}."
     try:

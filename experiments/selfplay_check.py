@@ -1,12 +1,13 @@
 """Games of the engine against itself, with every move and every line checked by an independent rule book.
 
-    python -m experiments.selfplay_check --games 100 --movetime 50
+    python -m experiments.selfplay_check --games 100 --time 50
+    python -m experiments.selfplay_check --games 200 --time 1000+10
 
 Of every search it checks that
 
     the best move, the ponder move after it, and every line of every info line are legal,
     the best move is the first of the last line about the best line of play,
-    the answer came within movetime + margin of sending `go`,
+    the answer came within the time of the move and a margin of sending `go`, or before the flag fell,
 
 and that no process failed. An illegal move is printed with the commands that led to it. Ends with status 1 if
 there was any fault.
@@ -16,10 +17,11 @@ to wait for a processor, where the system tells (Linux does): on an idle machine
 """
 
 import argparse
+import math
 import shlex
 import sys
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import mean
 
@@ -27,19 +29,23 @@ from experiments.engine_spec import EngineSpec, parse_engine_spec
 from experiments.openings import Opening, OpeningError, add_opening_arguments, make_openings, opening_settings
 from experiments.play import FORFEITS, Player, play_game, root_position
 from experiments.rulebook import DEFAULT_MAX_PLIES, Repetitions, RuledGame, Rules, first_illegal, is_legal_line
+from experiments.time_control import TimeControl, parse_time_control
 from experiments.uci_client import START_POSITION, EngineFailure, SearchOutcome
 
 DEFAULT_GAMES = 100
-DEFAULT_MOVETIME_MS = 50
+DEFAULT_TIME = "50"
 DEFAULT_MARGIN_MS = 50.0
 PRESSURE_FILE = Path("/proc/pressure/cpu")  # Linux: time in which processes waited for a processor, in microseconds
 
 
 @dataclass
 class Inspection:
-    """Observes searches, and collects what it saw and what was wrong. overruns_ms: beyond the time of the move."""
+    """Observes searches, and collects what it saw and what was wrong.
 
-    margin_ms: float
+    overruns_ms: beyond the time of each move, where it has one.
+    """
+
+    control: TimeControl
     searches: int = 0
     lines: int = 0
     line_moves: int = 0
@@ -51,13 +57,16 @@ class Inspection:
 
     def observe(self, game: RuledGame, player: Player, outcome: SearchOutcome) -> None:
         self.searches += 1
-        overrun_ms = outcome.elapsed_ms - player.movetime_ms
-        self.overruns_ms.append(overrun_ms)
         for fault in self._line_faults(game, outcome):
-            self.add_fault(f"{fault}: {_commands(game, player)}")
-        if overrun_ms > self.margin_ms:
-            self.add_fault(f"{overrun_ms:.1f} ms late at ply {len(game.moves)} of {self.game_name}{self._excuse()}")
+            self.add_fault(f"{fault}: {_commands(game)}")
+        if self.control.movetime_ms:
+            self._note_overrun(game, outcome.elapsed_ms - self.control.movetime_ms)
         self._waited_ms = processor_wait_ms()
+
+    def _note_overrun(self, game: RuledGame, overrun_ms: float) -> None:
+        self.overruns_ms.append(overrun_ms)
+        if overrun_ms > self.control.margin_ms:
+            self.add_fault(f"{overrun_ms:.1f} ms late at ply {len(game.moves)} of {self.game_name}{self._excuse()}")
 
     def _excuse(self) -> str:
         """What the machine was doing since the search before."""
@@ -90,22 +99,22 @@ class Inspection:
 
     def summary(self, games: int) -> str:
         overruns = sorted(self.overruns_ms) or [0.0]
-        late = sum(overrun > self.margin_ms for overrun in self.overruns_ms)
+        late = sum(overrun > self.control.margin_ms for overrun in self.overruns_ms)
         endings = ", ".join(f"{count} {reason}" for reason, count in self.endings.most_common())
         return (
             f"{games} games: {endings}\n"
             f"{self.searches} searches, {self.lines} different lines with {self.line_moves} moves\n"
             f"overrun in ms: mean {mean(overruns):.1f}, 99 % below {overruns[int(0.99 * len(overruns))]:.1f}, "
-            f"worst {overruns[-1]:.1f}, {late} above {self.margin_ms:g}\n"
+            f"worst {overruns[-1]:.1f}, {late} above {self.control.margin_ms:g}\n"
             f"{len(self.faults)} faults"
         )
 
 
-def _commands(game: RuledGame, player: Player) -> str:
-    """What to send to an engine to see the search again."""
+def _commands(game: RuledGame) -> str:
+    """The position in which a search was wrong, as an engine is told."""
     root = root_position(game)
     words = ["position", root if root == START_POSITION else f"fen {root}"]
-    return " ".join([*words, *(["moves", *game.moves] if game.moves else [])]) + f" | go movetime {player.movetime_ms}"
+    return " ".join([*words, *(["moves", *game.moves] if game.moves else [])])
 
 
 def processor_wait_ms() -> float | None:
@@ -117,11 +126,15 @@ def processor_wait_ms() -> float | None:
     return int(some.rpartition("total=")[2]) / 1000
 
 
-def check_games(
-    spec: EngineSpec, openings: list[Opening], movetime_ms: int, rules: Rules, inspection: Inspection
-) -> None:
-    """Play one game from each opening; the engine meets itself in two processes."""
-    players = tuple(Player(spec.create_client(), spec.movetime_ms or movetime_ms) for _ in range(2))
+def check_games(spec: EngineSpec, openings: list[Opening], rules: Rules, inspection: Inspection) -> None:
+    """Play one game from each opening; the engine meets itself in two processes.
+
+    A late answer to a fixed time is noted, but loses no game; a fallen flag does.
+    """
+    control = inspection.control
+    if control.movetime_ms:
+        control = replace(control, margin_ms=math.inf)
+    players = tuple(Player(spec.create_client(), control) for _ in range(2))
     try:
         for number, opening in enumerate(openings, 1):
             for player in players:
@@ -143,7 +156,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Let an engine play itself, and check all it says.")
     parser.add_argument("--engine", type=parse_engine_spec, metavar="SPEC", default=default_spec())
     parser.add_argument("--games", type=int, default=DEFAULT_GAMES, help="default %(default)s")
-    parser.add_argument("--movetime", type=int, default=DEFAULT_MOVETIME_MS, help="ms a move (default %(default)s)")
+    parser.add_argument("--time", default=DEFAULT_TIME, help="ms a move, or a clock as 1000+10 (default %(default)s)")
     parser.add_argument(
         "--margin", type=float, default=DEFAULT_MARGIN_MS, help="ms above it that are a fault (default %(default)s)"
     )
@@ -159,11 +172,11 @@ def default_spec() -> EngineSpec:
 
 def main() -> int:
     arguments = parse_arguments()
-    inspection = Inspection(arguments.margin)
+    inspection = Inspection(parse_time_control(arguments.time, arguments.margin))
     rules = Rules(Repetitions.JUDGED, arguments.game_plies)
     try:
         openings = make_openings(opening_settings(arguments), list(range(arguments.games)))
-        check_games(arguments.engine, list(openings.values()), arguments.movetime, rules, inspection)
+        check_games(arguments.engine, list(openings.values()), rules, inspection)
     except (EngineFailure, OpeningError) as error:
         inspection.add_fault(str(error))
     except KeyboardInterrupt:
