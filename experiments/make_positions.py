@@ -32,7 +32,7 @@ from games.xiangqi.geometry import move_text
 from nets import DEFAULT_NETWORK
 from nnue_jax.network_file import read_network
 from nnue_jax.numba_evaluator import SharedParameters
-from search.layout import FIRST_NODE_COUNT, STOP_FLAG, THREAD_COUNT
+from search.layout import FIRST_NODE_COUNT, NODE_LIMIT, STOP_FLAG, THREAD_COUNT
 from search.nodes import ITERATION_DONE
 from search.searcher import Searcher, ThreadTables
 from search.transposition import TranspositionTable
@@ -61,7 +61,7 @@ class Chooser:
     def __init__(self, settings: Settings):
         self._settings = settings
         self._shared = aligned_zeros(FIRST_NODE_COUNT + 1, np.int64)
-        self._shared[THREAD_COUNT] = 1
+        self._shared[[THREAD_COUNT, NODE_LIMIT]] = 1, settings.nodes
         self._table = TranspositionTable(HASH_MIB)
         self._tables = ThreadTables()
         self._searcher = Searcher(SharedParameters(read_network(DEFAULT_NETWORK)), self._table, self._shared)
@@ -73,7 +73,7 @@ class Chooser:
     def best_move(self, game: Game, moves: list[int]) -> int:
         self._shared[[STOP_FLAG, FIRST_NODE_COUNT]] = 0  # a search that reaches its limit sets the flag
         self._table.new_search()
-        self._searcher.set_up(game, moves, self._settings.depth, self._settings.nodes, 1)
+        self._searcher.set_up(game, moves, self._settings.depth)
         while self._searcher.advance(self._tables) == ITERATION_DONE:
             pass
         record = self._searcher.record

@@ -9,6 +9,7 @@ The caller keeps the memory alive and the index inside it; nothing here checks e
 """
 
 import mmap
+from pathlib import Path
 
 import numpy as np
 from llvmlite import ir
@@ -19,6 +20,7 @@ from numba.extending import intrinsic
 
 CACHE_LINE_BYTES = 64
 HUGE_PAGE_BYTES = 1 << 21
+OWN_MAPPINGS = Path("/proc/self/smaps")  # Linux: every mapping of this process, with what its pages are
 
 
 def aligned_zeros(shape, dtype) -> np.ndarray:
@@ -56,6 +58,27 @@ def address_of(array: np.ndarray) -> int:
     if not array.flags.c_contiguous:
         raise ValueError("only the address of a C-contiguous array describes its contents")
     return array.ctypes.data
+
+
+def huge_page_bytes(array: np.ndarray, mappings: Path = OWN_MAPPINGS) -> int | None:
+    """How much of an array lies on huge pages; None where the system does not tell.
+
+    The system tells it of whole mappings, so it is an upper bound where others share that of the array.
+    """
+    try:
+        lines = mappings.read_text(errors="replace").splitlines()
+    except OSError:
+        return None
+    start = address_of(array)
+    size = 0
+    is_ours = False
+    for words in map(str.split, lines):
+        if not words[0].endswith(":"):
+            first, end = (int(word, 16) for word in words[0].split("-"))
+            is_ours = first < start + array.nbytes and start < end
+        elif is_ours and words[0] == "AnonHugePages:":
+            size += 1024 * int(words[1])
+    return min(size, array.nbytes)
 
 
 def element_pointer(context, builder, sig, args, element):

@@ -39,6 +39,14 @@ def describe(used: list) -> str:
     return kind if len(used) == 1 else f"{len(used)} x {kind}"
 
 
+def program_cache_directory() -> str:
+    """Folder in which JAX keeps its programs: the one this process has set, otherwise ours; empty for nowhere."""
+    import jax
+
+    folder = jax.config.jax_compilation_cache_dir
+    return str(cache_root() / "jax") if folder is None else folder
+
+
 def keep_compiled_programs() -> None:
     """Let JAX keep every program in our cache folder, unless the process already has a folder for them.
 
@@ -47,7 +55,7 @@ def keep_compiled_programs() -> None:
     import jax
 
     if jax.config.jax_compilation_cache_dir is None:
-        jax.config.update("jax_compilation_cache_dir", str(cache_root() / "jax"))
+        jax.config.update("jax_compilation_cache_dir", program_cache_directory())
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
         jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 

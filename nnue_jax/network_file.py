@@ -72,6 +72,12 @@ class Network:
     piece_square_psqt: np.ndarray  # [Q, S] int32
     stacks: tuple[LayerStack, ...]  # S of them
 
+    @property
+    def size_bytes(self) -> int:
+        """Of all parameters, in memory."""
+        parts = [*vars(self).values(), *(array for stack in self.stacks for array in vars(stack).values())]
+        return sum(array.nbytes for array in parts if isinstance(array, np.ndarray))
+
 
 def read_network(path: str | os.PathLike) -> Network:
     """Read a `.nnue` file straight into the arrays; NetworkError with a sentence if it is not one."""

@@ -3,6 +3,7 @@
 Fast evaluators are compared with this one and must agree bit for bit.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -249,16 +250,29 @@ def propagate(stack: LayerStack, transformed: np.ndarray) -> tuple[int, np.ndarr
     return _truncated(output * POSITIONAL_NUMERATOR, POSITIONAL_DENOMINATOR), fc0
 
 
-def evaluate(network: Network, position) -> Evaluation:
-    """Evaluate a POSITION record."""
+def layer_stack(position) -> int:
+    """The layer stack, or bucket, that a POSITION record uses."""
     us = int(position["side"])
-    hidden_us, psqt_us = accumulate(network, position, us)
-    hidden_them, psqt_them = accumulate(network, position, 1 - us)
-    stack = layer_stack_of(
+    return layer_stack_of(
         (count(position, us, ROOK), count(position, 1 - us, ROOK)),
         (count(position, us, KNIGHT, CANNON), count(position, 1 - us, KNIGHT, CANNON)),
     )
+
+
+def evaluate_with(network: Network, position, stacks: Iterable[int]) -> list[Evaluation]:
+    """Evaluate a POSITION record with each of these layer stacks, whether it uses them or not."""
+    us = int(position["side"])
+    hidden_us, psqt_us = accumulate(network, position, us)
+    hidden_them, psqt_them = accumulate(network, position, 1 - us)
     transformed = np.concatenate([pairwise_product(hidden_us), pairwise_product(hidden_them)])
-    positional_raw, fc0 = propagate(network.stacks[stack], transformed)
-    psqt_raw = _truncated(int(psqt_us[stack]) - int(psqt_them[stack]), 2)
-    return Evaluation(stack, psqt_raw, positional_raw, transformed, fc0)
+    evaluations = []
+    for stack in stacks:
+        positional_raw, fc0 = propagate(network.stacks[stack], transformed)
+        psqt_raw = _truncated(int(psqt_us[stack]) - int(psqt_them[stack]), 2)
+        evaluations.append(Evaluation(stack, psqt_raw, positional_raw, transformed, fc0))
+    return evaluations
+
+
+def evaluate(network: Network, position) -> Evaluation:
+    """Evaluate a POSITION record."""
+    return evaluate_with(network, position, [layer_stack(position)])[0]

@@ -37,6 +37,7 @@ FRAME
 
 ROOT_MOVE
     move, score, previous_score, average_score, nodes, selective_depth, pv_length, pv [MAX_PLY] u2
+    bound              what the score is: EXACT, LOWER or UPPER of `transposition`
 """
 
 import numpy as np
@@ -52,6 +53,8 @@ MATE = MATE_VALUE
 MATE_IN_MAX_PLY = MATE - MAX_PLY
 INFINITE = MATE + 1
 NO_VALUE = MATE + 2
+
+NEVER = 1 << 62  # as a number of nodes
 
 MAX_DEPTH = MAX_PLY - 1
 STACK_HEIGHT = 2 * MAX_PLY + 4
@@ -85,6 +88,7 @@ ROOT_MOVE = np.dtype(
     [
         ("move", "i8"),
         ("score", "i8"),
+        ("bound", "i8"),
         ("previous_score", "i8"),
         ("average_score", "i8"),
         ("nodes", "i8"),
@@ -111,10 +115,10 @@ SEARCHER = np.dtype(
         ("thread", "i8"),
         ("nodes", "i8"),
         ("next_check", "i8"),  # node count at which to look at the shared flags
-        ("node_limit", "i8"),  # of all threads together
         ("max_depth", "i8"),
         ("selective_depth", "i8"),
-        ("shared", "i8"),  # address of i64 [.]: stop flag, number of threads, then the threads' node counts
+        ("verbose_from", "i8"),  # node count from which what happens at the root is told move by move
+        ("shared", "i8"),  # address of i64 [.]: words that all threads share, see below
         # transposition table
         ("tt_entries", "i8"),  # address
         ("tt_buckets", "i8"),
@@ -146,8 +150,8 @@ SEARCHER = np.dtype(
 
 assert HISTORY_LENGTH + MAX_PLY + 2 <= LINE_LENGTH
 
-# Words at SEARCHER.shared.
-STOP_FLAG, THREAD_COUNT, FIRST_NODE_COUNT = 0, 1, 2
+# Words at SEARCHER.shared: the limit is of the nodes of all threads together, whose counts follow one another.
+STOP_FLAG, THREAD_COUNT, NODE_LIMIT, FIRST_NODE_COUNT = 0, 1, 2, 3
 
 # Statistics of past cutoffs; each entry stays within the limit named in `history`.
 HISTORIES = np.dtype(

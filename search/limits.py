@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from nnue_jax.value import centipawns
+from nnue_jax.value import centipawns, win_draw_loss
 from search.layout import MATE, MATE_IN_MAX_PLY, MAX_DEPTH
 
 
@@ -10,17 +10,21 @@ from search.layout import MATE, MATE_IN_MAX_PLY, MAX_DEPTH
 class Limits:
     """When to stop; the first limit that is reached counts. Without any the search runs to MAX_DEPTH.
 
-    Times are in milliseconds, for (White, Black). infinite holds the result back until `stop`.
-    root_moves restricts the root to these moves (UCI text); None allows all.
+    Times are in milliseconds, for (White, Black); None for a side without a clock. mate: a mate in so many moves,
+    given or taken, is enough. infinite holds the result back until `stop`; ponder holds it back, and suspends the
+    limits of time and nodes, until `stop` or `ponderhit`. root_moves restricts the root to these moves (UCI
+    text): None allows all, and so do moves of which none is legal; an empty tuple allows none.
     """
 
     depth: int | None = None
     nodes: int | None = None
     movetime_ms: int | None = None
-    time_ms: tuple[int, int] | None = None
+    mate: int | None = None
+    time_ms: tuple[int | None, int | None] = (None, None)
     increment_ms: tuple[int, int] = (0, 0)
     movestogo: int | None = None
     infinite: bool = False
+    ponder: bool = False
     root_moves: tuple[str, ...] | None = None
 
     @property
@@ -55,10 +59,18 @@ class Score:
     def score_cp(self) -> int:
         return centipawns(self.value, self.material)
 
+    @property
+    def win_draw_loss(self) -> tuple[int, int, int]:
+        """Expected results per thousand games."""
+        return win_draw_loss(self.value, self.material)
+
 
 @dataclass(frozen=True)
 class Report:
-    """One line of an iteration. `pv` is in UCI text, and starts with the move the line is about."""
+    """One line of an iteration. `pv` is in UCI text, and starts with the move the line is about.
+
+    bound: what the score is, if it is not exact: `lowerbound`, `upperbound`, or empty.
+    """
 
     depth: int
     selective_depth: int
@@ -68,6 +80,7 @@ class Report:
     time_ms: int
     hashfull: int
     pv: tuple[str, ...]
+    bound: str = ""
 
     @property
     def nps(self) -> int:
@@ -75,8 +88,17 @@ class Report:
 
 
 @dataclass(frozen=True)
+class CurrentMove:
+    """The root move, in UCI text, whose search begins; number counts from 1."""
+
+    depth: int
+    move: str
+    number: int
+
+
+@dataclass(frozen=True)
 class Result:
-    """Outcome of a search. best_move is None if the side to move has no legal move."""
+    """Outcome of a search. best_move is None if there is no move to choose from."""
 
     best_move: str | None
     ponder_move: str | None

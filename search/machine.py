@@ -4,6 +4,8 @@
 
     EVALUATE          the searcher waits for searcher.evaluator.psqt and .positional of searcher.position
     ITERATION_DONE    an iteration is complete; root_order and root_moves hold its result
+    ROOT_MOVE_CHOSEN, ROOT_OUTSIDE, ROOT_LINE_DONE    from searcher.verbose_from nodes on: the search of frames[0].move
+                      begins; the score of the only line lies outside its window; a line of several is complete
     STOPPED           a limit was reached or a stop was asked for; the searcher must be set up anew
     FINISHED          the last iteration is complete
 """
@@ -47,7 +49,10 @@ from search.nodes import (
     ROOT_FINISHED,
     ROOT_ITERATION,
     ROOT_LINE,
+    ROOT_LINE_DONE,
+    ROOT_MOVE_CHOSEN,
     ROOT_NEXT_MOVE,
+    ROOT_OUTSIDE,
     ROOT_WINDOW,
     SEARCH_MOVE,
     SINGULAR_RETURNED,
@@ -147,6 +152,15 @@ def advance(searcher, histories):
         elif phase == ITERATION_DONE:
             searcher.phase = ROOT_ITERATION
             return ITERATION_DONE
+        elif phase == ROOT_MOVE_CHOSEN:
+            searcher.phase = SEARCH_MOVE
+            return ROOT_MOVE_CHOSEN
+        elif phase == ROOT_OUTSIDE:
+            searcher.phase = ROOT_WINDOW
+            return ROOT_OUTSIDE
+        elif phase == ROOT_LINE_DONE:
+            searcher.phase = ROOT_LINE
+            return ROOT_LINE_DONE
         elif phase == STOPPED or phase == FINISHED:
             searcher.phase = phase
             return phase

@@ -26,7 +26,7 @@ from games.xiangqi.position import (
 from nnue_jax.accumulator import push, push_pass
 from nnue_jax.value import MAX_STATIC_VALUE, attacking_material, blend
 from search.history import continuation_index
-from search.layout import FIRST_NODE_COUNT, MATE, NO_CONTINUATION, STOP_FLAG, THREAD_COUNT
+from search.layout import FIRST_NODE_COUNT, MATE, NO_CONTINUATION, NODE_LIMIT, STOP_FLAG, THREAD_COUNT
 from search.transposition import prefetch_bucket, store, table_key, to_table
 
 (
@@ -54,10 +54,13 @@ from search.transposition import prefetch_bucket, store, table_key, to_table
     ROOT_NEXT_MOVE,
     ROOT_CHILD_RETURNED,
     ROOT_FINISHED,
+    ROOT_MOVE_CHOSEN,
+    ROOT_OUTSIDE,
+    ROOT_LINE_DONE,
     ITERATION_DONE,
     STOPPED,
     FINISHED,
-) = range(27)
+) = range(30)
 
 # How a move is searched: with a reduced depth and a null window, with a null window, or with the full window.
 REDUCED, NULL_WINDOW, FULL = range(3)
@@ -83,10 +86,11 @@ def must_stop(searcher):
     total = int64(0)
     for thread in range(threads):
         total += load_i64(shared, FIRST_NODE_COUNT + thread)
-    if total >= searcher.node_limit:
+    limit = load_i64(shared, NODE_LIMIT)
+    if total >= limit:
         store_i64(shared, STOP_FLAG, 1)
         return True
-    left = (searcher.node_limit - total + threads - 1) // threads
+    left = (limit - total + threads - 1) // threads
     searcher.next_check = searcher.nodes + min(CHECK_PERIOD, left)
     return False
 

@@ -18,7 +18,10 @@ from search.nodes import (
     NEXT_MOVE,
     ROOT_FINISHED,
     ROOT_LINE,
+    ROOT_LINE_DONE,
+    ROOT_MOVE_CHOSEN,
     ROOT_NEXT_MOVE,
+    ROOT_OUTSIDE,
     ROOT_WINDOW,
     SEARCH_MOVE,
     look_back,
@@ -111,14 +114,16 @@ def root_next_move(searcher):
     frame.extension = 0
     frame.reduction = base_reduction(frame)
     frame.nodes_before = searcher.nodes
-    return SEARCH_MOVE
+    return ROOT_MOVE_CHOSEN if searcher.nodes >= searcher.verbose_from else SEARCH_MOVE
 
 
 @leaf
 def _note_score(searcher, root_move, value):
     """Record a score and, unless the move failed low, the line that leads to it."""
+    frame = searcher.frames[0]
     root_move.score = value
-    if value <= searcher.frames[0].alpha:
+    root_move.bound = LOWER if value >= frame.beta else UPPER if value <= frame.alpha else EXACT
+    if value <= frame.alpha:
         return
     root_move.selective_depth = searcher.selective_depth
     if root_move.average_score == NO_VALUE:
@@ -196,8 +201,11 @@ def root_finished(searcher, histories):
     if frame.best_move != NO_MOVE:
         reward_best(histories, frame, searcher.position, frame.depth)
     searcher.window += searcher.window * 44 // 128
+    is_verbose = searcher.nodes >= searcher.verbose_from
     if bound != EXACT:
-        return ROOT_WINDOW
+        return ROOT_OUTSIDE if is_verbose and searcher.multi_pv == 1 else ROOT_WINDOW
     searcher.pv_index += 1
     _sort(searcher, int64(0), searcher.pv_index)
-    return ROOT_LINE if searcher.pv_index < min(searcher.multi_pv, searcher.root_count) else ITERATION_DONE
+    if searcher.pv_index == min(searcher.multi_pv, searcher.root_count):
+        return ITERATION_DONE
+    return ROOT_LINE_DONE if is_verbose else ROOT_LINE

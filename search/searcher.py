@@ -8,21 +8,27 @@ from games.memory import address_of, aligned_zeros
 from games.xiangqi.game import Game
 from games.xiangqi.movegen import MAX_MOVES
 from nnue_jax.numba_evaluator import EvaluatorMemory, SharedParameters
-from search.layout import HISTORIES, INFINITE, NO_VALUE, SCRATCH_LISTS, SEARCHER, STACK_HEIGHT
+from search.layout import HISTORIES, INFINITE, NEVER, NO_VALUE, SCRATCH_LISTS, SEARCHER, STACK_HEIGHT
 from search.machine import advance, start
 from search.transposition import TranspositionTable
 
 
 class ThreadTables:
-    """HISTORIES of one thread; searchers of the thread may share it."""
+    """HISTORIES of one thread; searchers of the thread may share it. is_used: whether it may hold anything.
+
+    Until then it takes no memory.
+    """
 
     def __init__(self):
         self._array = aligned_zeros(1, HISTORIES)
         self.record = self._array[0]
+        self.is_used = False
 
     def clear(self) -> None:
-        for name in HISTORIES.names:
-            self.record[name] = 0
+        if self.is_used:
+            for name in HISTORIES.names:
+                self.record[name] = 0
+        self.is_used = False
 
 
 class Searcher:
@@ -53,7 +59,7 @@ class Searcher:
         self._table = table
         table.attach(self.record)
 
-    def set_up(self, game: Game, root_moves: Sequence[int], max_depth: int, node_limit: int, multi_pv: int) -> None:
+    def set_up(self, game: Game, root_moves: Sequence[int], max_depth: int, multi_pv: int = 1) -> None:
         """Make `game`'s position the root, with at least one move to choose from, and get ready to search."""
         record = self.record
         record["position"] = game.position[0]
@@ -71,11 +77,12 @@ class Searcher:
         roots["pv_length"] = 1
         roots["pv"][:, 0] = root_moves
         record["max_depth"] = max_depth
-        record["node_limit"] = node_limit
+        record["verbose_from"] = NEVER
         record["multi_pv"] = multi_pv
         self._table.attach(record)
         start(record)
 
     def advance(self, tables: ThreadTables) -> int:
         """Search on; returns one of the codes of `machine`."""
+        tables.is_used = True
         return int(advance(self.record, tables.record))

@@ -1,15 +1,17 @@
-"""How long to think: an optimum and a maximum from the clock, and after each iteration whether to go on.
+"""How long to think on a clock: a budget for the move, and after each iteration whether to go on.
 
-The formulas and constants are those of the reference engine (Stockfish's time management, as tuned for
-xiangqi by Pikafish). All times are in milliseconds; scores are in internal units.
+The formulas and constants are those of the Stockfish family. Times are in milliseconds. With `nodestime` a clock
+counts nodes, so many to a millisecond, and so does everything here; scores are in internal units.
 """
 
 import math
 from dataclasses import dataclass
 
+from search.layout import MATE
 from search.limits import Limits
 
 MOVE_HORIZON = 50  # moves to plan for when the time control does not say
+PONDER_GAIN = 1.25  # with pondering part of the thinking is done on the opponent's time
 
 
 @dataclass(frozen=True)
@@ -21,29 +23,45 @@ class Budget:
 
 
 @dataclass(frozen=True)
+class ClockSettings:
+    """overhead_ms: lost at every move between engine and clock. nodes_per_ms: 0, or what a clock counts in nodes."""
+
+    overhead_ms: int = 10
+    ponders: bool = False
+    nodes_per_ms: int = 0
+
+
+@dataclass(frozen=True)
 class IterationSummary:
-    """What the main thread knows after an iteration."""
+    """What the main thread knows after an iteration. last_score: of the last of the lines asked for."""
 
     depth: int
     best_move: int
     score: int
+    last_score: int
     average_score: int
     best_move_changes: float  # of all threads since the last iteration
     threads: int
     best_move_effort: float  # share of the nodes spent on the best move
 
+    @property
+    def is_decided(self) -> bool:
+        """Whether thinking on cannot help: every line mates at the next move, or the side to move is mated there."""
+        return self.last_score >= MATE - 3 or self.score <= -(MATE - 2)
 
-def allot(limits: Limits, side: int, game_ply: int, overhead_ms: int, adjustment: float | None) -> tuple[Budget, float]:
+
+def allot(
+    time_ms: float, increment_ms: int, movestogo: int | None, game_ply: int, overhead_ms: int, adjustment: float | None
+) -> tuple[Budget, float]:
     """Budget of this move, and the adjustment to hand in again at the next move of the game."""
-    time_ms = max(1, limits.time_ms[side])
-    increment_ms = limits.increment_ms[side]
-    moves = min(limits.movestogo, MOVE_HORIZON) if limits.movestogo else MOVE_HORIZON
+    time_ms = max(1, time_ms)
+    moves = min(movestogo, MOVE_HORIZON) if movestogo else MOVE_HORIZON
     if time_ms < 1000:
-        moves = max(1, int(0.05 * time_ms)) if not limits.movestogo else min(moves, max(1, int(0.05 * time_ms)))
+        moves = min(moves, max(1, int(0.05 * time_ms)))
     left_ms = max(1.0, time_ms + increment_ms * (moves - 1) - overhead_ms * (2 + moves))
     if adjustment is None:
         adjustment = 0.3356 * math.log10(left_ms) - 0.4903
-    if limits.movestogo:
+    if movestogo:
         optimum_scale = min((0.88 + game_ply / 116.4) / moves, 0.88 * time_ms / left_ms)
         maximum_scale = 1.3 + 0.11 * moves
     else:
@@ -62,22 +80,34 @@ def allot(limits: Limits, side: int, game_ply: int, overhead_ms: int, adjustment
 class Clock:
     """Decides for one search under a clock; remembers what one move of a game tells the next.
 
-    The attributes are the state of a game: create one at `ucinewgame`, and call `begin` for each move.
+    The attributes are the state of a game: create one at `ucinewgame`, and call `begin` and `end` for each move.
     """
 
     def __init__(self):
         self._adjustment: float | None = None
         self._previous_average: float | None = None
         self._previous_reduction = 0.85
+        self._node_clock_ms: float | None = None  # what is left of a clock that counts nodes
 
-    def begin(self, limits: Limits, side: int, game_ply: int, overhead_ms: int) -> Budget:
-        self.budget, self._adjustment = allot(limits, side, game_ply, overhead_ms, self._adjustment)
+    def begin(self, limits: Limits, side: int, game_ply: int, settings: ClockSettings) -> Budget:
+        """Budget of a move of `side`, who has a clock."""
+        time_ms, self._increment_ms = limits.time_ms[side], limits.increment_ms[side]
+        if settings.nodes_per_ms:
+            if self._node_clock_ms is None:
+                self._node_clock_ms = time_ms
+            time_ms = self._node_clock_ms
+        budget, self._adjustment = allot(
+            time_ms, self._increment_ms, limits.movestogo, game_ply, settings.overhead_ms, self._adjustment
+        )
+        if settings.ponders:
+            budget = Budget(min(budget.optimum_ms * PONDER_GAIN, budget.maximum_ms), budget.maximum_ms)
+        self._budget = budget
         self._scores: list[int] = []
         self._best_move = 0
         self._best_move_depth = 0
         self._changes = 0.0
         self._reduction = 1.0
-        return self.budget
+        return budget
 
     def target_ms(self, summary: IterationSummary) -> float:
         """Time after which, with this iteration done, no further one should be started."""
@@ -97,13 +127,16 @@ class Clock:
         effort = _interpolate(summary.best_move_effort, 0.78, 0.94, 0.960, 0.740)
         self._scores.append(summary.score)
         self._average = summary.average_score
-        return min(self.budget.optimum_ms * falling * reduction * instability * effort, self.budget.maximum_ms)
+        optimum_ms, maximum_ms = self._budget.optimum_ms, self._budget.maximum_ms
+        return min(optimum_ms * falling * reduction * instability * effort, maximum_ms)
 
-    def end(self) -> None:
-        """The move is chosen: keep what the next one needs."""
+    def end(self, spent_ms: float) -> None:
+        """The move is chosen after `spent_ms`: keep what the next one needs."""
         if self._scores:
             self._previous_average = self._average
             self._previous_reduction = self._reduction
+        if self._node_clock_ms is not None:
+            self._node_clock_ms = max(0.0, self._node_clock_ms + self._increment_ms - spent_ms)
 
 
 def _interpolate(x: float, x0: float, x1: float, y0: float, y1: float) -> float:

@@ -12,20 +12,25 @@ Data zero is an empty entry.
 """
 
 import ctypes
+import os
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import numpy as np
 
 from games.jit import kernel, leaf
-from games.memory import address_of, aligned_zeros, load_i64, prefetch, store_i64
+from games.memory import HUGE_PAGE_BYTES, address_of, aligned_zeros, load_i64, prefetch, store_i64
 from games.xiangqi.line import RULE60_LIMIT
 from nnue_jax.value import MAX_PLY
 from search.layout import MATE, MATE_IN_MAX_PLY, NO_VALUE
+from search.processors import NumaPolicy, bind_current_thread
 
 ENTRIES_PER_BUCKET = 4
 BUCKET_BYTES = 64
 BUCKET_WORDS = 8
 MIB = 1 << 20
 MAX_HASH_MIB = 33554432
+CLEARED_BYTES_PER_THREAD = 64 * MIB  # at least: less is done before a thread has started
 
 UPPER, LOWER, EXACT = 1, 2, 3
 
@@ -188,13 +193,13 @@ def store(entries, buckets, generation, key, move, bound, depth, value, raw_eval
 
 
 @kernel
-def hashfull_kernel(entries, buckets, generation):
-    """Entries per thousand, in the first thousand, that were written in this generation."""
+def hashfull_kernel(entries, buckets, generation, any_generation):
+    """Entries per thousand, in the first thousand, that were written in this generation, or in any."""
     sample = min(HASHFULL_BUCKETS, buckets)
     used = 0
     for i in range(0, sample * BUCKET_WORDS, 2):
         data = load_i64(entries, i + 1)
-        if data != 0 and generation_of(data) == generation:
+        if data != 0 and (any_generation or generation_of(data) == generation):
             used += 1
     return used * 1000 // (sample * ENTRIES_PER_BUCKET)
 
@@ -209,12 +214,33 @@ class HashTableError(ValueError):
     """A table size that cannot be had; the message is a sentence."""
 
 
+def machine_memory_mib() -> int | None:
+    """Memory of the machine in MiB, or None if the system does not tell."""
+    if "SC_PHYS_PAGES" not in getattr(os, "sysconf_names", {}):
+        return None
+    memory_mib = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // MIB
+    return memory_mib if memory_mib > 0 else None
+
+
+def slice_bounds(table_bytes: int, slices: int) -> list[int]:
+    """Offsets in bytes at which `slices` about equal slices begin and, last, end; no slice shares a page."""
+    inner = (table_bytes * i // slices // HUGE_PAGE_BYTES * HUGE_PAGE_BYTES for i in range(1, slices))
+    return [0, *inner, table_bytes]
+
+
 class TranspositionTable:
     """Memory of a table of `hash_mib` MiB, on huge pages where the system gives them."""
 
     def __init__(self, hash_mib: int):
         if not 1 <= hash_mib <= MAX_HASH_MIB:
             raise HashTableError(f"The hash size is {hash_mib} MiB; expected 1 to {MAX_HASH_MIB}.")
+        memory_mib = machine_memory_mib()
+        if memory_mib is not None and hash_mib > memory_mib:
+            # Some systems hand out what they do not have, and end the program when it makes use of it.
+            raise HashTableError(
+                f"The hash size is {hash_mib} MiB, but the memory of this machine is {memory_mib} MiB; "
+                f"expected 1 to {memory_mib}."
+            )
         try:
             self.words = aligned_zeros(hash_mib * MIB // 8, np.int64)
         except (OSError, ValueError, OverflowError, MemoryError) as error:
@@ -227,13 +253,37 @@ class TranspositionTable:
         """Let the entries written so far age."""
         self.generation = (self.generation + 1) % GENERATIONS
 
-    def clear(self) -> None:
-        ctypes.memset(address_of(self.words), 0, self.words.nbytes)  # releases the GIL
+    def clear(self, policy: NumaPolicy | None = None, threads: int = 1) -> None:
+        """Empty the table.
+
+        A large one is cleared in slices by up to `threads` threads at once, each on its node if `policy` binds so
+        many search threads. The system places a page where it is first touched, so clearing a fresh table spreads it
+        over the nodes. PolicyError if a thread cannot be bound.
+        """
+        slices = max(1, min(threads, self.words.nbytes // CLEARED_BYTES_PER_THREAD))
+        bounds = slice_bounds(self.words.nbytes, slices)
+        processors = (None,) * slices if policy is None else policy.processors_of_threads(threads)[:slices]
+        if processors == (None,):
+            self._clear_slice(0, self.words.nbytes)
+        else:
+            with ThreadPoolExecutor(slices) as pool:
+                cleared = [
+                    pool.submit(self._clear_slice, *ends, where)
+                    for ends, where in zip(pairwise(bounds), processors, strict=True)
+                ]
+            for task in cleared:
+                task.result()
         self.generation = 0
 
-    def hashfull(self) -> int:
-        """Entries per thousand written in the present generation."""
-        return int(hashfull_kernel(address_of(self.words), self.buckets, self.generation))
+    def _clear_slice(self, start: int, end: int, processors: tuple[int, ...] | None = None) -> None:
+        """Zero the bytes from `start` to `end`, on these processors if any are given."""
+        if processors is not None:
+            bind_current_thread(processors)
+        ctypes.memset(address_of(self.words) + start, 0, end - start)  # releases the GIL
+
+    def hashfull(self, any_generation: bool = False) -> int:
+        """Entries per thousand written in the present generation, or in any."""
+        return int(hashfull_kernel(address_of(self.words), self.buckets, self.generation, any_generation))
 
     def move_at(self, key: int) -> int:
         """Best move noted for the position with this key, or NO_MOVE; it may be illegal."""

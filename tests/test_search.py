@@ -12,7 +12,7 @@ from games.xiangqi import Game
 from games.xiangqi.geometry import move_text, parse_move
 from nnue_jax import reference
 from nnue_jax.numba_evaluator import SharedParameters
-from search.layout import MATE, SEARCHER
+from search.layout import MATE, NEVER, NODE_LIMIT, SEARCHER, STOP_FLAG, THREAD_COUNT
 from search.limits import Limits
 from search.machine import advance, start
 from search.main_search import search_again
@@ -30,7 +30,7 @@ STALEMATE_IN_ONE = "3k5/9/4R4/R8/9/9/9/9/9/4K4 w - - 0 1"
 
 def make_searcher(network, inline: bool = True) -> tuple[Searcher, ThreadTables]:
     shared = aligned_zeros(8, np.int64)
-    shared[1] = 1
+    shared[[THREAD_COUNT, NODE_LIMIT]] = 1, NEVER
     searcher = Searcher(SharedParameters(network), TranspositionTable(1), shared)
     searcher.record["evaluates_inline"] = int(inline)
     return searcher, ThreadTables()
@@ -38,7 +38,7 @@ def make_searcher(network, inline: bool = True) -> tuple[Searcher, ThreadTables]
 
 def run(searcher, tables, game, depth, on_evaluate=None) -> int:
     """Search to `depth`; returns the number of nodes."""
-    searcher.set_up(game, game.legal_moves(), depth, 1 << 62, 1)
+    searcher.set_up(game, game.legal_moves(), depth)
     while (code := searcher.advance(tables)) != FINISHED:
         assert code != STOPPED
         if code == EVALUATE:
@@ -110,7 +110,7 @@ def test_every_line_is_legal(engine):
             continue
         engine.set_position(game)
         reports = []
-        result = engine.go(Limits(depth=7), reports.append).wait()
+        result = engine.go(Limits(depth=7), reports.extend).wait()
         for report in reports:
             Game(fen, report.pv)  # refuses illegal moves
         assert result.best_move == reports[-1].pv[0]
@@ -145,7 +145,7 @@ def test_mate_in_one(engine):
 def test_a_stalemated_side_has_lost(engine):
     engine.set_position(Game(STALEMATED))
     reports = []
-    result = engine.go(Limits(depth=5), reports.append).wait()
+    result = engine.go(Limits(depth=5), reports.extend).wait()
     assert result.best_move is None
     assert [report.score.value for report in reports] == [-MATE]
 
@@ -178,7 +178,7 @@ def test_lines_are_ordered_and_differ(engine):
     engine.multi_pv = 4
     engine.set_position(Game())
     reports = []
-    engine.go(Limits(depth=6), reports.append).wait()
+    engine.go(Limits(depth=6), reports.extend).wait()
     last = reports[-4:]
     assert [report.line for report in last] == [1, 2, 3, 4]
     assert len({report.pv[0] for report in last}) == 4
@@ -190,10 +190,11 @@ def test_a_stopped_iteration_keeps_the_root_usable(network):
     """After a stop in mid-tree the searcher can be set up anew."""
     searcher, tables = make_searcher(network)
     game = Game()
-    searcher.set_up(game, game.legal_moves(), 20, 5000, 1)
+    searcher.set_up(game, game.legal_moves(), 20)
+    searcher._shared[NODE_LIMIT] = 5000
     while searcher.advance(tables) == ITERATION_DONE:
         pass
-    searcher._shared[0] = 0
+    searcher._shared[[STOP_FLAG, NODE_LIMIT]] = 0, NEVER
     assert run(searcher, tables, game, 3) > 0
     assert move_text(int(searcher.record["root_moves"][searcher.record["root_order"][0]]["move"])) in (
         game.legal_move_texts()
@@ -209,7 +210,7 @@ def test_a_window_of_one_takes_no_line_from_an_earlier_child(network):
     """A child with such a window keeps no line of its own, so the row may still hold a sibling's."""
     searcher, _ = make_searcher(network)
     game = Game()
-    searcher.set_up(game, game.legal_moves(), 5, 1 << 62, 1)
+    searcher.set_up(game, game.legal_moves(), 5)
     record = searcher.record
     frame = record["frames"][0]
     frame["is_pv"], frame["mode"] = 1, NULL_WINDOW

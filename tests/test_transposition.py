@@ -1,15 +1,19 @@
 """The transposition table: what goes in comes out, and nothing else does."""
 
+import threading
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from games.jit import kernel
-from games.memory import address_of
+from games.memory import HUGE_PAGE_BYTES, address_of
 from nnue_jax.value import MAX_PLY
 from search import transposition as tt
 from search.layout import MATE, MATE_IN_MAX_PLY, MAX_DEPTH, NO_VALUE
+from search.processors import NumaPolicy, PolicyError
 
 VALUES = st.integers(-NO_VALUE, NO_VALUE)
 
@@ -162,7 +166,135 @@ def test_hashfull_counts_the_present_generation():
     assert not table.table.words.any()
 
 
+def test_hashfull_of_any_generation_counts_what_is_left_of_older_ones():
+    table = Table()
+    for key in keys(20_000):
+        table.store(key)
+    old = table.table.hashfull()
+    table.table.new_search()
+    for key in keys(20_000, seed=1):
+        table.store(key)
+    new, both = table.table.hashfull(), table.table.hashfull(any_generation=True)
+    assert 200 < old < both
+    assert 200 < new < both <= old + new
+    table.table.clear()
+    assert table.table.hashfull(any_generation=True) == 0
+
+
 @pytest.mark.parametrize("hash_mib", [0, -1, tt.MAX_HASH_MIB + 1])
 def test_impossible_sizes_are_refused(hash_mib):
     with pytest.raises(tt.HashTableError, match=str(hash_mib)):
         tt.TranspositionTable(hash_mib)
+
+
+def test_more_than_the_memory_of_the_machine_is_refused_before_it_is_asked_for(monkeypatch):
+    asked = []
+    monkeypatch.setattr(tt, "machine_memory_mib", lambda: 2)
+    monkeypatch.setattr(tt, "aligned_zeros", lambda words, dtype: asked.append(words) or np.zeros(words, dtype))
+    with pytest.raises(tt.HashTableError, match=r"3 MiB.* 2 MiB.*\.$"):
+        tt.TranspositionTable(3)
+    assert not asked
+    assert tt.TranspositionTable(2).hash_mib == 2
+
+
+def test_what_the_system_does_not_give_is_refused(monkeypatch):
+    def refuse(_words, _dtype):
+        raise OSError(12, "Cannot allocate memory")
+
+    monkeypatch.setattr(tt, "aligned_zeros", refuse)
+    with pytest.raises(tt.HashTableError, match=r"7 MiB.*Cannot allocate memory"):
+        tt.TranspositionTable(7)
+
+
+def test_the_machine_has_memory():
+    memory_mib = tt.machine_memory_mib()
+    assert memory_mib is None or 64 < memory_mib < tt.MAX_HASH_MIB
+
+
+@pytest.mark.parametrize("hash_mib", [0, tt.MAX_HASH_MIB])
+def test_an_engine_keeps_its_table_where_another_cannot_be_had(engine, hash_mib):
+    table = engine.table
+    with pytest.raises(tt.HashTableError, match=str(hash_mib)):
+        engine.set_hash(hash_mib)
+    assert engine.table is table
+
+
+@given(st.integers(1, 64), st.integers(1, 5000), st.integers(0, HUGE_PAGE_BYTES // tt.MIB - 1))
+def test_slices_cover_the_table_and_share_no_page(slices, huge_pages, mib):
+    table_bytes = (slices + huge_pages) * HUGE_PAGE_BYTES + mib * tt.MIB
+    bounds = tt.slice_bounds(table_bytes, slices)
+    assert len(bounds) == slices + 1
+    assert bounds[0] == 0
+    assert bounds[-1] == table_bytes
+    assert all(bound % HUGE_PAGE_BYTES == 0 for bound in bounds[:-1])
+    sizes = [end - start for start, end in pairwise(bounds)]
+    assert min(sizes) > 0
+    assert max(sizes) - min(sizes) < 3 * HUGE_PAGE_BYTES
+
+
+class Clearing:
+    """A full table of 17 MiB, at least 4 MiB of which a thread clears, and what its threads are bound to."""
+
+    def __init__(self, monkeypatch):
+        self.bound = []
+        monkeypatch.setattr(tt, "CLEARED_BYTES_PER_THREAD", 4 * tt.MIB)
+        monkeypatch.setattr(tt, "bind_current_thread", self._bind)
+        self.table = tt.TranspositionTable(17)
+        self.table.words[:] = -1
+        self.table.new_search()
+
+    def _bind(self, processors):
+        assert threading.current_thread() is not threading.main_thread(), "a caller's binding could not be undone"
+        self.bound.append(processors)
+
+    def clear(self, *arguments):
+        self.table.clear(*arguments)
+        assert not self.table.words.any()
+        assert self.table.generation == 0
+
+
+@pytest.fixture
+def clearing(monkeypatch):
+    return Clearing(monkeypatch)
+
+
+TWO_NODES = ((0, 1), (2, 3))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 4, 100])
+def test_any_number_of_threads_clears_all(clearing, threads):
+    clearing.clear(None, threads)
+    clearing.table.words[:] = -1
+    clearing.clear(NumaPolicy("none", TWO_NODES), threads)
+    assert clearing.bound == []
+
+
+@pytest.mark.parametrize(("threads", "by_node"), [(1, [1, 0]), (2, [1, 1]), (3, [2, 1]), (4, [2, 2]), (100, [2, 2])])
+def test_the_slices_are_cleared_on_the_nodes_of_the_search_threads(clearing, threads, by_node):
+    clearing.clear(NumaPolicy("system", TWO_NODES, 1), threads)
+    assert [clearing.bound.count(node) for node in TWO_NODES] == by_node
+
+
+def test_a_policy_that_binds_many_threads_leaves_few_alone(clearing):
+    policy = NumaPolicy("auto", TWO_NODES, 5)
+    clearing.clear(policy, 4)
+    assert clearing.bound == []
+    clearing.clear(policy, 5)
+    assert sorted(clearing.bound) == sorted([*TWO_NODES, *TWO_NODES])
+
+
+def test_a_thread_that_cannot_be_bound_tells(clearing, monkeypatch):
+    def refuse(_processors):
+        raise PolicyError("Not there.")
+
+    monkeypatch.setattr(tt, "bind_current_thread", refuse)
+    with pytest.raises(PolicyError, match="Not there"):
+        clearing.clear(NumaPolicy("system", TWO_NODES, 1), 4)
+
+
+def test_a_small_table_is_cleared_without_further_threads(monkeypatch):
+    monkeypatch.setattr(tt, "ThreadPoolExecutor", None)
+    table = tt.TranspositionTable(127)
+    table.words[-1] = 1
+    table.clear(None, 8)
+    assert not table.words[-1]

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from games.xiangqi.fen import START_FEN, PositionError, format_fen, parse_fen
+from games.xiangqi.fen import SIDE_LETTERS, START_FEN, PositionError, format_fen, parse_fen
 from games.xiangqi.geometry import move_text, parse_move
 from games.xiangqi.line import COUNTERS, HISTORY_LENGTH, LINE, begin_line_kernel, extend_line_kernel
 from games.xiangqi.movegen import legal_moves
@@ -68,6 +68,18 @@ class Game:
 
     def fen(self) -> str:
         return format_fen(self.position, self.rule60, self.game_ply)
+
+    def flipped(self) -> "Game":
+        """The present position with colours swapped and ranks mirrored, and the other side to move.
+
+        Both counters of the FEN stay; the moves that led here are forgotten.
+        """
+        placement = self.fen().split()[0]
+        ranks = "/".join(reversed(placement.split("/"))).swapcase()
+        game = Game(f"{ranks} {SIDE_LETTERS[1 - self.side]}")
+        game.counters["rule60"] = self.rule60  # by moves it may have grown beyond what a FEN may say
+        game.game_ply = self.game_ply - self.side + game.side
+        return game
 
     @property
     def key(self) -> int:
