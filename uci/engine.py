@@ -1,6 +1,7 @@
 """Making an engine ready to play: the default network, and every kernel compiled before it is needed."""
 
 import os
+from pathlib import Path
 
 from games.xiangqi.game import Game
 from games.xiangqi.movegen import checkers, perft
@@ -12,9 +13,9 @@ from search.limits import Limits
 WARM_UP_MOVES = ("h2e2",)
 
 
-def create_engine(network_file: str | os.PathLike = DEFAULT_NETWORK) -> Engine:
-    """An engine with a network, whose kernels are all loaded or compiled; NetworkError if there is no such network."""
-    engine = Engine(read_network(network_file))
+def create_engine(network_file: str | os.PathLike = "") -> Engine:
+    """An engine whose kernels are all loaded or compiled; NetworkError if there is no such network."""
+    engine = Engine(read_network(find_network(os.fspath(network_file))))
     game = Game(moves=WARM_UP_MOVES)
     perft(game.position, 2)
     checkers(game.position)
@@ -23,3 +24,12 @@ def create_engine(network_file: str | os.PathLike = DEFAULT_NETWORK) -> Engine:
     engine.set_position(Game())
     engine.new_game()
     return engine
+
+
+def find_network(name: str) -> Path:
+    """The file that a user means: the default for an empty name, else as named, else beside the networks we ship."""
+    if not name:
+        return DEFAULT_NETWORK
+    path = Path(name)
+    shipped = DEFAULT_NETWORK.parent / path.name
+    return shipped if not path.exists() and path.name == name and shipped.exists() else path

@@ -35,6 +35,10 @@ class EngineLoader:
     def is_loading(self) -> bool:
         return not self._loaded.is_set()
 
+    @property
+    def has_failed(self) -> bool:
+        return self._failure is not None
+
     def wait(self, on_wait=None):
         """The engine, once it is there; meanwhile `on_wait` is called every second with the seconds passed.
 

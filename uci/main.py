@@ -27,11 +27,19 @@ def main() -> int:
             output.error_line(f"{NETWORK} has no value; expected the name of a network file.")
             return USAGE_ERROR
         network_file, arguments = arguments[1], arguments[2:]
+    _make_streams_forgiving()
     output.write(f"{NAME} by {AUTHORS}")
     session = Session(network_file)
     if arguments:
         return session.run_command(" ".join(arguments).split())
     return session.run(sys.stdin)
+
+
+def _make_streams_forgiving() -> None:
+    """Bytes that are no text, and letters that the terminal cannot show, become escapes instead of errors."""
+    sys.stdin.reconfigure(errors="backslashreplace")
+    sys.stdout.reconfigure(errors="backslashreplace")
+    sys.stderr.reconfigure(errors="backslashreplace")
 
 
 def _leave_at_once(status: int) -> NoReturn:

@@ -1,15 +1,45 @@
-"""Standard output, one whole line at a time."""
+"""Standard output, one whole line at a time, and the log of all that comes in and goes out."""
 
 import os
 import sys
 import threading
 
+IN_MARK, OUT_MARK = ">> ", "<< "
+
 _lock = threading.Lock()
+_log = None  # open text file, or None
+
+
+class LogError(ValueError):
+    """A log that cannot be written; the message is a sentence."""
+
+
+def set_log(path: str) -> None:
+    """Append to this file from now on, or to none if `path` is empty; LogError if it cannot be written."""
+    global _log
+    log = None
+    if path:
+        try:
+            log = open(path, "a", encoding="utf-8", errors="backslashreplace", buffering=1)  # noqa: SIM115
+        except (OSError, ValueError) as error:
+            raise LogError(f"The log file '{path}' cannot be written: {error}.") from error
+    with _lock:
+        if _log is not None:
+            _log.close()
+        _log = log
+
+
+def note_input(line: str) -> None:
+    """Log a line that came in."""
+    with _lock:
+        _note(IN_MARK, line)
 
 
 def write(*lines: str) -> None:
     """Print lines together, and flush them."""
     with _lock:
+        for line in lines:
+            _note(OUT_MARK, line)
         try:
             sys.stdout.write("".join(f"{line}\n" for line in lines))
             sys.stdout.flush()
@@ -17,9 +47,21 @@ def write(*lines: str) -> None:
             os._exit(1)  # nobody listens any more, and every thread would fail on its next line
 
 
+def _note(mark: str, line: str) -> None:
+    """A log that cannot be written any more is given up, with a complaint, rather than the game."""
+    global _log
+    if _log is None:
+        return
+    try:
+        _log.write(f"{mark}{line}\n")
+    except OSError as error:
+        _log = None
+        sys.stderr.write(f"The log file cannot be written any more: {error}.\n")
+
+
 def info(text: str) -> None:
-    """Tell the user something that is not part of the protocol."""
-    write(f"info string {text}")
+    """Tell the user something that is not part of the protocol; line breaks become blanks."""
+    write(f"info string {' '.join(text.splitlines())}")
 
 
 def error_line(text: str) -> None:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from uci.options import split_assignment
+
 
 class CommandError(ValueError):
     """A command that cannot be understood; the message is a sentence."""
@@ -17,18 +19,31 @@ class PositionCommand:
 
 @dataclass
 class GoCommand:
-    """What `go` asks for. Times are in milliseconds, as sent; None for absent."""
+    """What `go` asks for. Times are in milliseconds, as sent; None for absent.
+
+    numbers: whole numbers by keyword.
+    """
 
     numbers: dict[str, int] = field(default_factory=dict)
     infinite: bool = False
+    ponder: bool = False
     search_moves: tuple[str, ...] | None = None
 
     def get(self, name: str) -> int | None:
         return self.numbers.get(name)
 
 
-GO_NUMBERS = ("wtime", "btime", "winc", "binc", "movestogo", "depth", "nodes", "movetime", "perft")
-GO_WORDS = (*GO_NUMBERS, "searchmoves", "infinite")
+NULL_MOVE = "0000"
+UCCI_CLOCK_WORDS = ("time", "increment", "opptime", "opincrement")
+GO_NUMBERS = (
+    *("wtime", "btime", "winc", "binc", "movestogo", "depth", "nodes", "movetime", "mate", "perft"),
+    *UCCI_CLOCK_WORDS,
+)
+GO_WORDS = (*GO_NUMBERS, "searchmoves", "infinite", "ponder")
+LIMIT_WORDS = ("depth", "nodes", "movetime", "mate")
+CLOCK_WORDS = ("wtime", "btime", "time", "opptime")
+MAX_PERFT_DEPTH = 99
+MAX_NUMBER = 10**15  # milliseconds or nodes: thirty thousand years of thinking
 
 
 def parse_position(words: list[str]) -> PositionCommand:
@@ -36,8 +51,11 @@ def parse_position(words: list[str]) -> PositionCommand:
     if not words or words[0] not in ("startpos", "fen"):
         raise CommandError(f"'{' '.join(words)}' is no position; expected startpos or fen.")
     split = words.index("moves") if "moves" in words else len(words)
-    fen = None if words[0] == "startpos" else " ".join(words[1:split])
-    return PositionCommand(fen, tuple(words[split + 1 :]))
+    if words[0] == "fen":
+        return PositionCommand(" ".join(words[1:split]), tuple(words[split + 1 :]))
+    if split > 1:
+        raise CommandError(f"'{' '.join(words[1:split])}' follows startpos; expected moves, or nothing.")
+    return PositionCommand(None, tuple(words[split + 1 :]))
 
 
 def parse_go(words: list[str]) -> GoCommand:
@@ -51,23 +69,53 @@ def parse_go(words: list[str]) -> GoCommand:
             end = at
             while end < len(words) and words[end] not in GO_WORDS:
                 end += 1
-            command.search_moves = tuple(move.lower() for move in words[at:end])
+            command.search_moves = tuple(move.lower() for move in words[at:end]) or None
             at = end
-        if word == "infinite":
+        elif word == "infinite":
             command.infinite = True
+        elif word == "ponder":
+            command.ponder = True
         elif word in GO_NUMBERS:
-            text = words[at] if at < len(words) else ""
-            try:
-                command.numbers[word] = int(text)
-            except ValueError as error:
-                raise CommandError(f"Invalid argument for '{word}': '{text}' is not a whole number.") from error
+            command.numbers[word] = _whole_number(word, words[at] if at < len(words) else "")
+            if word == "perft" and command.numbers[word] > MAX_PERFT_DEPTH:
+                raise CommandError(f"Invalid argument for 'perft': expected a depth of at most {MAX_PERFT_DEPTH}.")
             at += 1
+    _drop_empty_limits(command)
     return command
 
 
+def reads_no_move(search_moves: tuple[str, ...]) -> bool:
+    """Whether `searchmoves` forbids every move: some hosts say so by a null move."""
+    return search_moves == (NULL_MOVE,)
+
+
+def _whole_number(word: str, text: str) -> int:
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit()):
+        raise CommandError(f"Invalid argument for '{word}': '{text}' is not a whole number.")
+    if len(digits.lstrip("0")) > len(str(MAX_NUMBER)) or abs(int(text)) > MAX_NUMBER:
+        raise CommandError(f"Invalid argument for '{word}': {text} is too large; expected at most {MAX_NUMBER}.")
+    return int(text)
+
+
+def _drop_empty_limits(command: GoCommand) -> None:
+    """A limit or clock of zero beside another limit is none: some hosts send all words, whatever they mean.
+
+    Alone it asks for an answer at once.
+    """
+    numbers = command.numbers
+    limits = [word for word in (*LIMIT_WORDS, *CLOCK_WORDS) if word in numbers]
+    empty = [word for word in limits if numbers[word] == 0]
+    if command.infinite or command.ponder or len(empty) < len(limits):
+        for word in empty:
+            del numbers[word]
+
+
 def parse_setoption(words: list[str]) -> tuple[str, str]:
-    """(name, value) from `name N [value V]`."""
-    if words and words[0] == "name":
+    """(name, value) from `name N [value V]`, or from `N V`, as UCCI spells it."""
+    if words[:1] != ["name"] and "value" not in words:
+        return split_assignment(words)
+    if words[:1] == ["name"]:
         words = words[1:]
     split = words.index("value") if "value" in words else len(words)
     return " ".join(words[:split]), " ".join(words[split + 1 :])

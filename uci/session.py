@@ -1,8 +1,9 @@
-"""The protocol: a reader that is never busy, and an executor that carries out commands in order.
+"""The conversation: a reader that is never busy, and an executor that carries out commands in order.
 
-The reader answers what must be answered at once: `uci`, `stop`, `quit`, and `isready` during a search. All
-else goes through a queue to the executor, which waits for a running search before it carries out a command
-that would disturb it. A `stop` also ends the searches that were asked for before it and have not begun.
+The reader answers what must be answered at once: `uci`, `stop`, `ponderhit`, `quit`, and `isready` during a search.
+All else goes through a queue to the executor, which waits for a running search before it carries out a command
+that would disturb it. A `stop` also ends the searches that were asked for before it and have not begun, so none
+is lost, whatever waits in the queue.
 """
 
 import os
@@ -12,20 +13,16 @@ import threading
 from importlib.metadata import version
 
 from uci import output
-from uci.loading import EngineLoader
-from uci.options import OPTIONS, OptionError, find_option
-from uci.parsing import CommandError, GoCommand, parse_go, parse_position, parse_setoption
+from uci.commands import Commands, Request
+from uci.dialects import translate
+from uci.help import HELP_NAMES, LICENSE_LINES, LICENSE_NAMES, help_lines
+from uci.options import OPTIONS, OptionError
 
 NAME = f"jaxfish {version('jaxfish')}"
 AUTHORS = "the jaxfish developers"
-QUIT = "quit"
-EXPORTED_NETWORK = "jaxfish.nnue"  # in the working directory, where no other name is given
+HANDSHAKES = {"uci": "uciok", "ucci": "ucciok"}
+FAILURE = 1  # exit status
 INTERRUPTED = 130  # exit status, as a shell reports a program ended by Ctrl-C
-
-HELP = (
-    "jaxfish is a UCI engine for xiangqi. It understands the commands uci, isready, setoption, ucinewgame, position, "
-    "go, stop, d, bench, export_net and quit, from a GUI, a terminal, or as arguments of the command line."
-)
 
 
 class Session:
@@ -35,22 +32,10 @@ class Session:
     """
 
     def __init__(self, network_file: str | None = None):
-        self._loader = EngineLoader(network_file)
+        self._commands = Commands(network_file)
         self._queue: queue.SimpleQueue = queue.SimpleQueue()
         self._received = 0  # number of commands queued
-        self._stopped_up_to = 0  # searches asked for by commands up to this number are to stop
-        self._search = None
         self._exit_status = 0
-        self._handlers = {
-            "isready": self._isready,
-            "setoption": self._setoption,
-            "ucinewgame": self._ucinewgame,
-            "position": self._position,
-            "go": self._go,
-            "d": self._display,
-            "bench": self._bench,
-            "export_net": self._export_net,
-        }
 
     def run(self, lines) -> int:
         """Carry out commands until `quit` or the end of the input; returns the exit status."""
@@ -60,223 +45,94 @@ class Session:
             self._read(lines)
         except KeyboardInterrupt:
             self._exit_status = INTERRUPTED
-        self._stop()
+        self._commands.stop(self._received)
         self._queue.put(None)
         executor.join()
         return self._leave()
 
+    def run_command(self, words: list[str]) -> int:
+        """Carry out one command, and return when it and its search are done; unknown ones are a failure."""
+        if not self._receive(translate(words), " ".join(words)):
+            self._exit_status = FAILURE
+        self._queue.put(None)
+        try:
+            self._execute()
+        except KeyboardInterrupt:
+            self._exit_status = INTERRUPTED
+        return self._leave()
+
     def _read(self, lines) -> None:
         for line in lines:
+            output.note_input(line.rstrip("\r\n"))
             words = line.split()
             if not words or words[0].startswith("#"):
                 continue
-            if words[0] == QUIT:
+            if words[0] == "quit":
                 break
-            self._receive(words, line.strip())
+            self._receive(translate(words), line.strip())
 
-    def run_command(self, words: list[str]) -> int:
-        """Carry out one command, and return when it and its search are done."""
-        if words[0] in ("help", "--help", "-h"):
-            output.write(HELP)
-        elif words[0] == "uci":
-            self._uci()
-        else:
-            self._queue.put((1, words, " ".join(words)))
-            self._queue.put(None)
-            try:
-                self._execute()
-            except KeyboardInterrupt:
-                self._exit_status = INTERRUPTED
-        return self._leave()
-
-    def _leave(self) -> int:
-        sys.stdout.flush()
-        if self._loader.is_loading:
-            os._exit(self._exit_status)  # the interpreter cannot be taken down while the compiler runs
-        return self._exit_status
-
-    def _receive(self, words: list[str], line: str) -> None:
-        """The reader's part of a command."""
+    def _receive(self, words: list[str], line: str) -> bool:
+        """The reader's part of a command; whether it is one."""
         name = words[0]
-        if name == "uci":
-            self._uci()
+        if name in HANDSHAKES:
+            self._shake_hands(HANDSHAKES[name])
         elif name == "stop":
-            self._stop()
-        elif name == "isready" and self._is_searching():
+            self._commands.stop(self._received)
+        elif name == "ponderhit":
+            self._commands.ponderhit(self._received)
+        elif name == "isready" and self._commands.is_searching:
             output.write("readyok")
-        elif name == "help":
-            output.write(HELP)
-        elif name in self._handlers:
+        elif name in HELP_NAMES:
+            output.write(*help_lines())
+        elif name in LICENSE_NAMES:
+            output.write(*LICENSE_LINES)
+        elif self._commands.knows(name):
             self._received += 1
-            self._queue.put((self._received, words, line))
+            self._queue.put(Request(self._received, words, line))
         else:
-            output.write(f"Unknown command: '{line}'. Type help for more information.")
+            output.info(f"Unknown command: '{line}'. Type help for more information.")
+            return False
+        return True
 
-    def _uci(self) -> None:
-        output.write(
-            f"id name {NAME}",
-            f"id author {AUTHORS}",
-            "",
-            *(option.declaration() for option in OPTIONS),
-            "uciok",
-        )
-
-    def _is_searching(self) -> bool:
-        search = self._search
-        return search is not None and not search.done
-
-    def _stop(self) -> None:
-        """Stop what runs, and what was asked for before and has not begun."""
-        self._stopped_up_to = self._received
-        if not self._loader.is_loading:
-            self._engine().stop()
-
-    def _is_stopped(self, number: int) -> bool:
-        return number <= self._stopped_up_to
+    def _shake_hands(self, end: str) -> None:
+        options = [option.declaration() for option in OPTIONS if option.is_listed]
+        output.write(f"id name {NAME}", f"id author {AUTHORS}", "", *options, end)
 
     def _execute(self) -> None:
         """Body of the executor."""
-        while (item := self._queue.get()) is not None:
-            number, words, line = item
+        while (request := self._queue.get()) is not None:
             try:
-                handler = self._handlers.get(words[0])
-                if handler is None:
-                    raise CommandError(f"Unknown command: '{line}'. Type help for more information.")
-                handler(number, words[1:])
+                self._commands.carry_out(request)
             except OptionError as error:
                 output.info(str(error))
             except Exception as error:
-                kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
-                output.info(f"CRITICAL ERROR: Command `{line}` failed. Reason: {kind}{error}")
-                self._exit_status = 1
-                break
-        self._wait_for_search()
+                output.write(*_critical_error(request.line, error))
+                if not self._commands.settings.survives_errors:
+                    self._exit_status = FAILURE
+                    self._commands.stop(self._received)
+                    break
+        self._end_search()
         if self._exit_status and threading.current_thread() is not threading.main_thread():
+            sys.stdout.flush()
             os._exit(self._exit_status)  # the reader may be waiting for a line that never comes
 
-    def _engine(self):
-        return self._loader.wait()
-
-    def _wait_for_search(self) -> None:
-        if self._search is not None:
-            self._search.wait()
-
-    def _isready(self, _number: int, _words: list[str]) -> None:
-        self._loader.wait(lambda seconds: output.info(f"Getting ready, {seconds:.0f} s so far"))
-        output.write("readyok")
-
-    def _ucinewgame(self, _number: int, _words: list[str]) -> None:
-        self._wait_for_search()
-        self._engine().new_game()
-
-    def _position(self, _number: int, words: list[str]) -> None:
-        command = parse_position(words)
-        engine = self._engine()
-        from games.xiangqi.fen import START_FEN
-        from games.xiangqi.game import Game
-
-        engine.set_position(Game(START_FEN if command.fen is None else command.fen, command.moves))
-
-    def _setoption(self, _number: int, words: list[str]) -> None:
-        name, text = parse_setoption(words)
-        option = find_option(name)
-        value = option.parse(text)
-        self._wait_for_search()
-        engine = self._engine()
-        if option.name == "Threads":
-            engine.set_threads(value)
-            output.info(f"Using {value} thread{'s' if value > 1 else ''}")
-        elif option.name == "Move Overhead":
-            engine.move_overhead_ms = value
-        elif option.name == "Clear Hash":
-            engine.new_game()
-        else:
-            self._set_resource(engine, option.name, value)
-
-    def _set_resource(self, engine, name: str, value) -> None:
-        """Hash or EvalFile: what cannot be had leaves the old one in place."""
-        from nets import DEFAULT_NETWORK
-        from nnue_jax.network_file import NetworkError, read_network
-        from search.transposition import HashTableError
-
+    def _end_search(self) -> None:
         try:
-            if name == "Hash":
-                engine.set_hash(value)
-            else:
-                engine.set_network(read_network(value or DEFAULT_NETWORK))
-                output.info(f"NNUE evaluation using {value or DEFAULT_NETWORK.name} {engine.network.architecture}")
-        except (HashTableError, NetworkError) as error:
-            raise OptionError(str(error)) from error
+            self._commands.wait_for_search()
+        except Exception as error:
+            output.write(*_critical_error("go", error))
+            self._exit_status = FAILURE
 
-    def _go(self, number: int, words: list[str]) -> None:
-        command = parse_go(words)
-        self._wait_for_search()
-        engine = self._engine()
-        if "perft" in command.numbers:
-            self._perft(engine, command.numbers["perft"], number)
-            return
-        from uci import text
-
-        limits = _limits(command)
-        self._search = engine.go(
-            limits,
-            on_report=lambda report: output.write(text.report_line(report)),
-            on_result=lambda result: output.write(text.result_line(result)),
-        )
-        if self._is_stopped(number):
-            self._search.stop()
-
-    def _perft(self, engine, depth: int, number: int) -> None:
-        from games.xiangqi.divide import divide
-
-        total = 0
-        for move, count in divide(engine.game.position, max(1, depth)):
-            output.write(f"{move}: {count}")
-            total += count
-            if self._is_stopped(number):
-                return
-        output.write("", f"Nodes searched: {total}", "")
-
-    def _display(self, _number: int, _words: list[str]) -> None:
-        engine = self._engine()
-        from uci import text
-
-        output.write(*text.board_lines(engine.game))
-
-    def _bench(self, number: int, words: list[str]) -> None:
-        self._wait_for_search()
-        engine = self._engine()
-        from uci.bench import run_bench
-
-        run_bench(engine, words, lambda: self._is_stopped(number))
-
-    def _export_net(self, _number: int, words: list[str]) -> None:
-        """Write the network in use; where that fails the engine goes on, and its exit status tells."""
-        engine = self._engine()
-        from nnue_jax.network_file import QUICK_LEVEL, NetworkError, write_network
-
-        path = " ".join(words) or EXPORTED_NETWORK
-        try:
-            write_network(engine.network, path, QUICK_LEVEL)
-        except NetworkError as error:
-            self._exit_status = 1
-            output.info(f"Failed to export a net. {error}")
-        else:
-            output.write(f"Network saved successfully to {path}")
+    def _leave(self) -> int:
+        status = self._exit_status or int(self._commands.has_failed)
+        sys.stdout.flush()
+        if self._commands.loader.is_loading:
+            os._exit(status)  # the interpreter cannot be taken down while the compiler runs
+        return status
 
 
-def _limits(command: GoCommand):
-    """Limits of a `go`; a side without a clock has none, and time left may be negative."""
-    from search.limits import Limits
-
-    clocks = (command.get("wtime"), command.get("btime"))
-    return Limits(
-        depth=command.get("depth"),
-        nodes=command.get("nodes"),
-        movetime_ms=command.get("movetime"),
-        time_ms=clocks if any(clock is not None for clock in clocks) else None,
-        increment_ms=(command.get("winc") or 0, command.get("binc") or 0),
-        movestogo=command.get("movestogo"),
-        infinite=command.infinite,
-        root_moves=command.search_moves,
-    )
+def _critical_error(line: str, error: Exception) -> tuple[str, str]:
+    """What is printed when a command cannot be carried out."""
+    kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+    reason = " ".join(f"{kind}{error}".splitlines())
+    return f"info string CRITICAL ERROR: Command `{line}` failed. Reason: {reason}", ""

@@ -7,7 +7,7 @@ from games.xiangqi.game import Game
 from games.xiangqi.geometry import EMPTY, FILE_LETTERS, FILES, RANKS, square_name
 from games.xiangqi.movegen import checkers
 from games.xiangqi.repetition import judge_game
-from search.limits import Report, Result, Score
+from search.limits import CurrentMove, Report, Result, Score
 
 _RULE = "+---" * FILES + "+"
 
@@ -16,15 +16,24 @@ def score_text(score: Score) -> str:
     return f"mate {score.mate_moves}" if score.is_mate else f"cp {score.score_cp}"
 
 
-def report_line(report: Report) -> str:
+def report_line(report: Report, shows_wdl: bool = False) -> str:
     """An info line, with its fields in the reference's order."""
     if report.depth == 0:
         return f"info depth 0 score {score_text(report.score)}"
+    score = score_text(report.score)
+    if report.bound:
+        score += f" {report.bound}"
+    if shows_wdl:
+        score += " wdl {} {} {}".format(*report.score.win_draw_loss)
     return (
         f"info depth {report.depth} seldepth {report.selective_depth} multipv {report.line} "
-        f"score {score_text(report.score)} nodes {report.nodes} nps {report.nps} hashfull {report.hashfull} "
+        f"score {score} nodes {report.nodes} nps {report.nps} hashfull {report.hashfull} "
         f"tbhits 0 time {report.time_ms} pv {' '.join(report.pv)}"
     )
+
+
+def current_move_line(move: CurrentMove) -> str:
+    return f"info depth {move.depth} currmove {move.move} currmovenumber {move.number}"
 
 
 def result_line(result: Result) -> str:
