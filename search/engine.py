@@ -69,9 +69,9 @@ class Engine:
         """Change the size of the transposition table, and empty it; on an error the old one stays."""
         self._require_idle()
         self.table = TranspositionTable(hash_mib)
-        self.table.clear(self.numa_policy, self.threads)
         for worker in self._workers:
             worker.searcher.use_table(self.table)
+        self.table.clear(self.numa_policy, self.threads)  # the old one is gone: both need not fit into the memory
 
     def set_network(self, network: Network) -> None:
         """Evaluate with another network from now on; forgets all that was learnt."""
