@@ -15,6 +15,7 @@ import numpy as np
 from games.xiangqi.packed import PACKED, pack_fens
 from nnue_jax.network_file import Network, read_network
 from nnue_jax.outcomes import fill_outcomes
+from nnue_jax.win_rate import PIKAFISH_MODEL, WinRateModel
 
 Positions = np.ndarray | Iterable[str] | Iterable[np.ndarray]
 
@@ -50,12 +51,14 @@ class Evaluator(ABC):
     device            what it runs on, in words
     preferred_batch   number of positions from which on larger batches gain little
     maximum_batch     larger ones are split
+    win_rate_model    from values to centipawns and expected results
     """
 
     name: str
     device: str
     preferred_batch: int
     maximum_batch: int
+    win_rate_model: WinRateModel = PIKAFISH_MODEL
 
     @staticmethod
     def load(network: str | os.PathLike | Network, backend: str = "auto", **options) -> "Evaluator":
@@ -65,7 +68,11 @@ class Evaluator(ABC):
         """
         from nnue_jax.backends import create
 
-        return create(network if isinstance(network, Network) else read_network(network), backend, **options)
+        if not isinstance(network, Network):
+            network = read_network(network)
+        evaluator = create(network, backend, **options)
+        evaluator.win_rate_model = network.win_rate_model
+        return evaluator
 
     @abstractmethod
     def outputs(self, packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -84,13 +91,15 @@ class Evaluator(ABC):
 
     def _evaluate_packed(self, packed: np.ndarray) -> Evaluations:
         psqt, positional = self.outputs(packed)
-        return evaluations(packed, psqt, positional)
+        return evaluations(packed, psqt, positional, self.win_rate_model)
 
 
-def evaluations(packed: np.ndarray, psqt: np.ndarray, positional: np.ndarray) -> Evaluations:
+def evaluations(
+    packed: np.ndarray, psqt: np.ndarray, positional: np.ndarray, model: WinRateModel = PIKAFISH_MODEL
+) -> Evaluations:
     """What follows from the network's outputs for [n] PACKED positions."""
     value, cp, win, draw, loss = (np.zeros(len(packed), np.int32) for _ in range(5))
-    fill_outcomes(packed, psqt, positional, value, cp, win, draw, loss)
+    fill_outcomes(packed, psqt, positional, *model.tables(), value, cp, win, draw, loss)
     return Evaluations(psqt, positional, value, cp, win, draw, loss, packed["in_check"] != 0)
 
 

@@ -40,6 +40,7 @@ from nnue_jax.architecture import (
     architecture_of,
 )
 from nnue_jax.network_stream import LEB128_MAGIC, ZSTD_MAGIC, Fields, NetworkError, ZstdStream
+from nnue_jax.win_rate import WinRateError, WinRateModel, model_of
 
 # Compressing a network of width 1024 takes most of a minute, and well below a second; the files differ by little.
 SMALL_LEVEL, QUICK_LEVEL = 19, 3
@@ -71,6 +72,11 @@ class Network:
     piece_square_weight: np.ndarray  # [Q, W] int8
     piece_square_psqt: np.ndarray  # [Q, S] int32
     stacks: tuple[LayerStack, ...]  # S of them
+
+    @property
+    def win_rate_model(self) -> WinRateModel:
+        """From values to centipawns and expected results."""
+        return model_of(self.description)
 
     @property
     def size_bytes(self) -> int:
@@ -127,6 +133,10 @@ def _parse(stream) -> Network:
     psqt = fields.leb128((PIECE_SQUARE_FEATURES, LAYER_STACKS), "<i4", "piece-square PSQT")
     stacks = tuple(_parse_stack(fields, architecture, number) for number in range(LAYER_STACKS))
     fields.expect_end()
+    try:
+        model_of(description)
+    except WinRateError as error:
+        raise NetworkError(str(error)) from error
     return Network(architecture, description, bias, threat_weight, threat_psqt, weight, psqt, stacks)
 
 

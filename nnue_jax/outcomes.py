@@ -1,6 +1,6 @@
 """From the network's outputs to values, centipawns and expected results, for many positions at once.
 
-The slow twins, for one position, are `blend`, `damp`, `centipawns` and `win_draw_loss` in `value`.
+The slow twins, for one position, are `value.blend`, `value.damp` and `win_rate.WinRate`.
 """
 
 import math
@@ -13,24 +13,24 @@ from games.xiangqi.geometry import CANNON, KIND_OF, KNIGHT, NO_SQUARE, PIECES, R
 from nnue_jax.value import (
     CANNON_VALUE,
     KNIGHT_VALUE,
-    MODEL_COUNTS,
     ROOK_VALUE,
     blend,
     damp,
-    win_rate_parameters,
 )
+from nnue_jax.win_rate import MODEL_COUNTS
 
 _ATTACK_VALUES = {ROOK: ROOK_VALUE, CANNON: CANNON_VALUE, KNIGHT: KNIGHT_VALUE}
 # [32] int64, by identity: what a piece adds to `attacking_material`, and to `model_material`.
 _ATTACK_VALUE = np.array([_ATTACK_VALUES.get(int(kind), 0) for kind in KIND_OF[:PIECES]], np.int64)
 _MODEL_COUNT = np.array([MODEL_COUNTS.get(int(kind), 0) for kind in KIND_OF[:PIECES]], np.int64)
-# [.] float64, by model material
-_A, _B = (np.array(column) for column in zip(*map(win_rate_parameters, range(_MODEL_COUNT.sum() + 1)), strict=True))
 
 
 @kernel
-def fill_outcomes(packed, psqt, positional, value, cp, win, draw, loss):
-    """Fill the int32 arrays [n] `value` to `loss`, which are zero, for all of [n] PACKED that are not in check."""
+def fill_outcomes(packed, psqt, positional, a_table, b_table, value, cp, win, draw, loss):
+    """Fill the int32 arrays [n] `value` to `loss`, which are zero, for all of [n] PACKED that are not in check.
+
+    a_table, b_table: the win-rate model, as `WinRateModel.tables` gives it.
+    """
     for i in range(len(packed)):
         if packed[i].in_check:
             continue
@@ -41,7 +41,7 @@ def fill_outcomes(packed, psqt, positional, value, cp, win, draw, loss):
                 attacking += _ATTACK_VALUE[piece]
                 counted += _MODEL_COUNT[piece]
         v = damp(blend(int64(psqt[i]), int64(positional[i]), attacking), int64(packed[i].rule60))
-        a, b = _A[counted], _B[counted]
+        a, b = a_table[counted], b_table[counted]
         score = 100 * v / a
         value[i] = v
         cp[i] = math.copysign(math.floor(abs(score) + 0.5), score)

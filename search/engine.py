@@ -115,9 +115,15 @@ class Engine:
         search takes long, every root move as its turn comes.
         """
         self._require_idle()
-        processors = self.numa_policy.processors_of_threads(self.threads)
         means = Means(
-            self._workers, processors, self.table, self.shared, self._clock, self.clock_settings, self.multi_pv
+            workers=self._workers,
+            processors=self.numa_policy.processors_of_threads(self.threads),
+            table=self.table,
+            shared=self.shared,
+            clock=self._clock,
+            clock_settings=self.clock_settings,
+            multi_pv=self.multi_pv,
+            win_rate_model=self.network.win_rate_model,
         )
         self._search = Search(means, self.game, limits, Listeners(on_reports, on_result, on_current_move))
         return self._search

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from nnue_jax.value import centipawns, win_draw_loss
+from nnue_jax.win_rate import WinRate
 from search.layout import MATE, MATE_IN_MAX_PLY, MAX_DEPTH
 
 
@@ -34,10 +34,10 @@ class Limits:
 
 @dataclass(frozen=True)
 class Score:
-    """A value in internal units from the side to move's view, at a root with the given material count."""
+    """A value in internal units from the side to move's view. win_rate: the network's, for the root's material."""
 
     value: int
-    material: int
+    win_rate: WinRate
 
     @property
     def is_mate(self) -> bool:
@@ -57,12 +57,12 @@ class Score:
 
     @property
     def score_cp(self) -> int:
-        return centipawns(self.value, self.material)
+        return self.win_rate.centipawns(self.value)
 
     @property
     def win_draw_loss(self) -> tuple[int, int, int]:
         """Expected results per thousand games."""
-        return win_draw_loss(self.value, self.material)
+        return self.win_rate.win_draw_loss(self.value)
 
 
 @dataclass(frozen=True)

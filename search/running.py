@@ -17,7 +17,7 @@ import numpy as np
 from games.xiangqi.game import Game
 from games.xiangqi.geometry import move_text
 from games.xiangqi.repetition import judge_game
-from nnue_jax.value import model_material
+from nnue_jax.win_rate import WinRateModel, model_material
 from search.layout import FIRST_NODE_COUNT, INFINITE, MATE, MATE_IN_MAX_PLY, NEVER, NODE_LIMIT, STOP_FLAG, THREAD_COUNT
 from search.limits import CurrentMove, Limits, Report, Result, Score
 from search.nodes import ITERATION_DONE, ROOT_MOVE_CHOSEN
@@ -56,6 +56,7 @@ class Means:
     clock: Clock
     clock_settings: ClockSettings
     multi_pv: int
+    win_rate_model: WinRateModel
 
 
 class Search:
@@ -67,7 +68,7 @@ class Search:
         self._game = game
         self._limits = limits
         self._listeners = listeners
-        self._material = model_material(game.position[0])
+        self._win_rate = means.win_rate_model.at(model_material(game.position[0]))
         self._events: queue.SimpleQueue = queue.SimpleQueue()
         self._stop_asked = threading.Event()
         self._finished = threading.Event()
@@ -130,7 +131,7 @@ class Search:
 
     def _no_move(self) -> Result:
         """Mate and stalemate lose alike, and there is nothing to wait for."""
-        report = Report(0, 0, 1, Score(-MATE, self._material), 0, 1, 0, ())
+        report = Report(0, 0, 1, Score(-MATE, self._win_rate), 0, 1, 0, ())
         self._tell([report])
         return Result(None, None, report)
 
@@ -222,7 +223,7 @@ class Search:
 
         The search thread itself asks, so that a clock of nodes gives the same answer every time.
         """
-        score = Score(summary.score, self._material)
+        score = Score(summary.score, self._win_rate)
         if self._limits.mate is not None and score.is_mate and abs(score.mate_plies) <= 2 * self._limits.mate:
             return True
         if self._has_clock:
@@ -257,7 +258,7 @@ class Search:
             depth=depth,
             selective_depth=int(root["selective_depth"]),
             line=line,
-            score=Score(score, self._material),
+            score=Score(score, self._win_rate),
             nodes=self._total_nodes(),
             time_ms=max(1, int(self.elapsed_ms())),
             hashfull=self._means.table.hashfull(),

@@ -10,7 +10,7 @@ from nnue_jax import reference
 from nnue_jax.architecture import LAYER_STACKS
 from nnue_jax.network_file import read_network
 from nnue_jax.numba_evaluator import NumbaEvaluator
-from nnue_jax.value import centipawns, model_material
+from nnue_jax.win_rate import PIKAFISH_MODEL, model_material
 from tests.support.games import random_walk
 from tests.support.golden import DATA, rows
 from tests.support.networks import random_network
@@ -57,7 +57,7 @@ def totals_of(lines: list[str]) -> tuple[int, float, float]:
 
 
 def pawns(value: int, game: Game) -> float:
-    return centipawns(value, model_material(game.position[0])) / 100
+    return PIKAFISH_MODEL.at(model_material(game.position[0])).centipawns(value) / 100
 
 
 def search_value(game: Game, psqt: int, positional: int) -> int:

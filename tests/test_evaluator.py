@@ -9,7 +9,8 @@ from games.xiangqi import START_FEN
 from games.xiangqi.fen import MAX_RULE60, PositionError
 from games.xiangqi.packed import PACKED, pack_fens, position_of
 from nnue_jax.evaluator import Evaluations, batches, evaluations
-from nnue_jax.value import MAX_STATIC_VALUE, centipawns, model_material, win_draw_loss
+from nnue_jax.value import MAX_STATIC_VALUE
+from nnue_jax.win_rate import WinRateModel, model_material
 from nnue_jax.wrappers import RandomEvaluator
 from tests.support.games import random_walk
 from tests.test_reference_evaluator import attacking_material_kernel, blend_kernel, damp_kernel
@@ -128,12 +129,15 @@ def some_outputs(count: int) -> np.ndarray:
     return ordinary[stream.random_raw(count).argsort()]
 
 
+MODEL = WinRateModel((10.0, -20.0, 30.0, 400.0), (1.0, 2.0, 3.0, 80.0))
+
+
 def test_outcomes_equal_their_slow_twins(packed):
     packed = packed.copy()
     packed["rule60"] = np.random.PCG64(3).random_raw(len(packed)) % np.uint64(MAX_RULE60 + 1)
     packed["rule60"][::5] = MAX_RULE60
     psqt, positional = some_outputs(len(packed)), some_outputs(len(packed))[::-1].copy()
-    found = evaluations(packed, psqt, positional)
+    found = evaluations(packed, psqt, positional, MODEL)
     assert found.psqt is psqt
     assert found.positional is positional
     clipped = 0
@@ -147,8 +151,8 @@ def test_outcomes_equal_their_slow_twins(packed):
         position = position_of(record)
         material = attacking_material_kernel(position[0])
         value = damp_kernel(blend_kernel(int(psqt[i]), int(positional[i]), material), int(record["rule60"]))
-        counted = model_material(position[0])
-        assert result == (value, centipawns(value, counted), *win_draw_loss(value, counted))
+        rate = MODEL.at(model_material(position[0]))
+        assert result == (value, rate.centipawns(value), *rate.win_draw_loss(value))
         clipped += abs(value) == MAX_STATIC_VALUE
     assert 0 < clipped < len(packed) // 2
     assert found.in_check.any()

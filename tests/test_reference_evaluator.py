@@ -15,12 +15,9 @@ from nnue_jax.value import (
     MAX_STATIC_VALUE,
     attacking_material,
     blend,
-    centipawns,
     damp,
-    model_material,
-    win_draw_loss,
-    win_rate_parameters,
 )
+from nnue_jax.win_rate import PIKAFISH_MODEL, model_material
 from tests.support.games import random_positions
 from tests.support.golden import DATA, rows
 
@@ -194,23 +191,25 @@ def test_model_material():
 @pytest.mark.parametrize("material", MATERIALS)
 def test_centipawns(material):
     ascending = sorted(VALUES)
-    scores = [centipawns(value, material) for value in ascending]
+    rate = PIKAFISH_MODEL.at(material)
+    scores = [rate.centipawns(value) for value in ascending]
     assert scores == sorted(scores)
-    assert [centipawns(-value, material) for value in ascending] == [-score for score in scores]
-    assert centipawns(0, material) == 0
-    assert centipawns(round(win_rate_parameters(material)[0]), material) == 100
+    assert [rate.centipawns(-value) for value in ascending] == [-score for score in scores]
+    assert rate.centipawns(0) == 0
+    assert rate.centipawns(round(rate.a)) == 100
 
 
 @pytest.mark.parametrize("material", MATERIALS)
 def test_win_draw_loss(material):
     ascending = sorted(VALUES)
-    expected = [win_draw_loss(value, material) for value in ascending]
+    rate = PIKAFISH_MODEL.at(material)
+    expected = [rate.win_draw_loss(value) for value in ascending]
     assert all(sum(triple) == 1000 and min(triple) >= 0 for triple in expected)
     wins, losses = [win for win, _, _ in expected], [loss for _, _, loss in expected]
     assert wins == sorted(wins)
     assert losses == sorted(losses, reverse=True)
-    assert [win_draw_loss(-value, material) for value in ascending] == [triple[::-1] for triple in expected]
+    assert [rate.win_draw_loss(-value) for value in ascending] == [triple[::-1] for triple in expected]
     assert expected[0] == (0, 0, 1000)
     assert expected[-1] == (1000, 0, 0)
-    half, _, _ = win_draw_loss(round(win_rate_parameters(material)[0]), material)
+    half, _, _ = rate.win_draw_loss(round(rate.a))
     assert abs(half - 500) < 50

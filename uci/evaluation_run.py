@@ -188,7 +188,7 @@ class _Workshop:
         is_refused = np.zeros(len(fens), np.bool_)
         is_refused[list(fens.refusals)] = True
         packed = fens.packed[~is_refused] if fens.refusals else fens.packed
-        found = evaluations(packed, *self._outputs(block, packed))
+        found = evaluations(packed, *self._outputs(block, packed), self._evaluator.win_rate_model)
         numbers = {name: getattr(found, name) for name in NUMBER_COLUMNS}
         is_unknown = found.in_check
         if fens.refusals:

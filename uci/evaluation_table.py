@@ -14,7 +14,7 @@ from nnue_jax.architecture import LAYER_STACKS
 from nnue_jax.evaluator import evaluations
 from nnue_jax.network_file import Network
 from nnue_jax.reference import Evaluation
-from nnue_jax.value import centipawns, model_material
+from nnue_jax.win_rate import WinRate, model_material
 
 IN_CHECK = "Final evaluation: none (in check)"
 _USED = "  <-- this bucket is used"
@@ -29,7 +29,7 @@ def evaluation_lines(network: Network, game: Game) -> list[str]:
     if game.in_check:
         return [IN_CHECK]
     position = game.position[0]
-    material = model_material(position)
+    rate = network.win_rate_model.at(model_material(position))
     rows = reference.evaluate_with(network, position, range(LAYER_STACKS))
     used = rows[reference.layer_stack(position)]
     nnue = used.psqt + used.positional
@@ -38,23 +38,23 @@ def evaluation_lines(network: Network, game: Game) -> list[str]:
         f"NNUE evaluation by bucket, in pawns, from the view of the side to move ({SIDE_NAMES[game.side]})",
         "",
         _COLUMNS,
-        *(_row(row, material, is_used=row is used) for row in rows),
+        *(_row(row, rate, is_used=row is used) for row in rows),
         "",
         f"NNUE evaluation  {nnue} (side to move, internal units)",
-        f"NNUE evaluation  {_pawns(sign * nnue, material)} (white side)",
-        f"Final evaluation  {_pawns(sign * _final_value(game, used), material)} (white side) [with scaled NNUE, ...]",
+        f"NNUE evaluation  {_pawns(sign * nnue, rate)} (white side)",
+        f"Final evaluation  {_pawns(sign * _final_value(game, used), rate)} (white side) [with scaled NNUE, ...]",
     ]
 
 
-def _row(row: Evaluation, material: int, is_used: bool) -> str:
+def _row(row: Evaluation, rate: WinRate, is_used: bool) -> str:
     values = (row.psqt, row.positional, row.psqt + row.positional)
-    cells = "".join(f"{_pawns(value, material):>14}" for value in values)
+    cells = "".join(f"{_pawns(value, rate):>14}" for value in values)
     return f"{row.layer_stack:>8}{cells}{_USED if is_used else ''}"
 
 
-def _pawns(value: int, material: int) -> str:
+def _pawns(value: int, rate: WinRate) -> str:
     """A value in internal units as pawns: 1.00 where half of all games are won."""
-    return f"{centipawns(value, material) / 100:+.2f}"
+    return f"{rate.centipawns(value) / 100:+.2f}"
 
 
 def _final_value(game: Game, used: Evaluation) -> int:

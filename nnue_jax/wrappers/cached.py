@@ -32,6 +32,7 @@ class CachedEvaluator(Evaluator):
         self.misses = 0
         self.name = f"{inner.name} cached"
         self.device = inner.device
+        self.win_rate_model = inner.win_rate_model
         self.preferred_batch = inner.preferred_batch
         self.maximum_batch = inner.maximum_batch
 

@@ -19,6 +19,7 @@ class CheckedEvaluator(Evaluator):
         self.second = second
         self.name = f"{first.name} checked by {second.name}"
         self.device = first.device
+        self.win_rate_model = first.win_rate_model
         self.preferred_batch = first.preferred_batch
         self.maximum_batch = min(first.maximum_batch, second.maximum_batch)
 

@@ -21,6 +21,7 @@ class DelayedEvaluator(Evaluator):
         self._position_s = 0.0 if positions_per_s is None else 1 / positions_per_s
         self.name = f"{inner.name} delayed"
         self.device = inner.device
+        self.win_rate_model = inner.win_rate_model
         self.preferred_batch = inner.preferred_batch
         self.maximum_batch = inner.maximum_batch
 
