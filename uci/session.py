@@ -1,6 +1,6 @@
 """The conversation: a reader that is never busy, and an executor that carries out commands in order.
 
-The reader answers what must be answered at once: `uci`, `stop`, `ponderhit`, `quit`, and `isready` during a search.
+The reader answers what must be answered at once: `uci`, `stop`, `ponderhit`, `quit`, and `isready` while work goes on.
 All else goes through a queue to the executor, which waits for a running search before it carries out a command
 that would disturb it. A `stop` also ends the searches that were asked for before it and have not begun, so none
 is lost, whatever waits in the queue.
@@ -80,8 +80,10 @@ class Session:
             self._commands.stop(self._received)
         elif name == "ponderhit":
             self._commands.ponderhit(self._received)
-        elif name == "isready" and self._commands.is_searching:
-            output.write("readyok")
+        elif name == "isready":
+            self._received += 1
+            if not self._commands.readiness.ask(self._received, self._commands.is_searching):
+                self._queue.put(Request(self._received, words, line))
         elif name in HELP_NAMES:
             output.write(*help_lines())
         elif name in LICENSE_NAMES:
