@@ -21,6 +21,7 @@ from uci.options import OPTIONS, OptionError
 NAME = f"jaxfish {version('jaxfish')}"
 AUTHORS = "the jaxfish developers"
 HANDSHAKES = {"uci": "uciok", "ucci": "ucciok"}
+QUIT = "quit"
 FAILURE = 1  # exit status
 INTERRUPTED = 130  # exit status, as a shell reports a program ended by Ctrl-C
 
@@ -52,13 +53,15 @@ class Session:
 
     def run_command(self, words: list[str]) -> int:
         """Carry out one command, and return when it and its search are done; unknown ones are a failure."""
-        if not self._receive(translate(words), " ".join(words)):
+        if words[0] != QUIT and not self._receive(translate(words), " ".join(words)):
             self._exit_status = FAILURE
         self._queue.put(None)
         try:
             self._execute()
         except KeyboardInterrupt:
             self._exit_status = INTERRUPTED
+            self._commands.stop(self._received)
+            self._end_search()
         return self._leave()
 
     def _read(self, lines) -> None:
@@ -67,7 +70,7 @@ class Session:
             words = line.split()
             if not words or words[0].startswith("#"):
                 continue
-            if words[0] == "quit":
+            if words[0] == QUIT:
                 break
             self._receive(translate(words), line.strip())
 
