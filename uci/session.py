@@ -43,12 +43,14 @@ class Session:
         executor = threading.Thread(target=self._execute, name="executor", daemon=True)
         executor.start()
         try:
-            self._read(lines)
+            has_quit = self._read(lines)
         except KeyboardInterrupt:
             self._exit_status = INTERRUPTED
+            has_quit = True
         self._commands.stop(self._received)
-        self._queue.put(None)
-        executor.join()
+        if not (has_quit and self._commands.loader.is_loading):  # compiling for a minute is no way to say goodbye
+            self._queue.put(None)
+            executor.join()
         return self._leave()
 
     def run_command(self, words: list[str]) -> int:
@@ -64,15 +66,17 @@ class Session:
             self._end_search()
         return self._leave()
 
-    def _read(self, lines) -> None:
+    def _read(self, lines) -> bool:
+        """Receive commands until `quit` or the end of the input; whether it was `quit`."""
         for line in lines:
             output.note_input(line.rstrip("\r\n"))
             words = line.split()
             if not words or words[0].startswith("#"):
                 continue
             if words[0] == QUIT:
-                break
+                return True
             self._receive(translate(words), line.strip())
+        return False
 
     def _receive(self, words: list[str], line: str) -> bool:
         """The reader's part of a command; whether it is one."""
