@@ -10,6 +10,7 @@ from uci import output
 from uci.loading import EngineLoader
 from uci.options import find_option
 from uci.parsing import GoCommand, parse_go, parse_position, parse_setoption, reads_no_move
+from uci.readiness import Readiness
 from uci.settings import Settings, processors_line, threads_line
 
 EXPORTED_NETWORK = "jaxfish.nnue"  # in the working directory, where no other name is given
@@ -33,6 +34,7 @@ class Commands:
     def __init__(self, network_file: str | None = None):
         self.loader = EngineLoader(network_file)
         self.settings = Settings(self.loader.wait, network_file or "")
+        self.readiness = Readiness()
         self.has_failed = False  # a command was carried out to the end, but in vain
         self._search = None
         self._stopped_up_to = 0  # what was asked for by commands up to this number is to stop
@@ -76,8 +78,12 @@ class Commands:
             self._engine().ponderhit()
 
     def wait_for_search(self) -> None:
-        if self._search is not None:
-            self._search.wait()
+        if self._search is None:
+            return
+        if self.is_searching:
+            with self.readiness.long_work():
+                self._search.wait()
+        self._search.wait()  # raises what ended the search
 
     def _engine(self):
         return self.loader.wait()
@@ -85,9 +91,9 @@ class Commands:
     def _is_stopped(self, request: Request) -> bool:
         return request.number <= self._stopped_up_to
 
-    def _isready(self, _request: Request, _words: list[str]) -> None:
+    def _isready(self, request: Request, _words: list[str]) -> None:
         self.loader.wait(lambda seconds: output.info(f"Getting ready, {seconds:.0f} s so far"))
-        output.write("readyok")
+        self.readiness.answer(request.number)
 
     def _ucinewgame(self, _request: Request, _words: list[str]) -> None:
         self.wait_for_search()
@@ -119,7 +125,8 @@ class Commands:
         if "perft" in command.numbers:
             from uci.perft import count_lines
 
-            count_lines(engine.game, command.numbers["perft"], lambda: self._is_stopped(request))
+            with self.readiness.long_work():
+                count_lines(engine.game, command.numbers["perft"], lambda: self._is_stopped(request))
             return
         from uci import text
 
@@ -165,20 +172,22 @@ class Commands:
         engine = self._engine()
         from uci.bench import run_bench
 
-        run_bench(
-            engine,
-            words,
-            is_stopped=lambda: self._is_stopped(request),
-            set_option=lambda option_words: self._setoption(request, option_words),
-            evaluation_lines=self._evaluation_lines,
-        )
+        with self.readiness.long_work():
+            run_bench(
+                engine,
+                words,
+                is_stopped=lambda: self._is_stopped(request),
+                set_option=lambda option_words: self._setoption(request, option_words),
+                evaluation_lines=self._evaluation_lines,
+            )
 
     def _speedtest(self, request: Request, words: list[str]) -> None:
         self.wait_for_search()
         engine = self._engine()
         from uci.speedtest import run_speedtest
 
-        run_speedtest(engine, words, lambda: self._is_stopped(request))
+        with self.readiness.long_work():
+            run_speedtest(engine, words, lambda: self._is_stopped(request))
 
     def _export_net(self, _request: Request, words: list[str]) -> None:
         """Write the network in use; where that fails the engine goes on, and its exit status tells."""

@@ -6,6 +6,10 @@ import threading
 
 IN_MARK, OUT_MARK = ">> ", "<< "
 
+# What would end a line, ring a bell or move a cursor for somebody is shown as an escape. The tab is left.
+_ESCAPES = {code: f"\\x{code:02x}" for code in (*range(9), *range(10, 32), *range(127, 160))}
+_ESCAPES |= {code: f"\\u{code:04x}" for code in (0x2028, 0x2029)}
+
 _lock = threading.Lock()
 _log = None  # open text file, or None
 
@@ -36,7 +40,8 @@ def note_input(line: str) -> None:
 
 
 def write(*lines: str) -> None:
-    """Print lines together, and flush them."""
+    """Print lines together, and flush them; what of them is no text, such as control characters, as escapes."""
+    lines = tuple(line.translate(_ESCAPES) for line in lines)
     with _lock:
         for line in lines:
             _note(OUT_MARK, line)

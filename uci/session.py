@@ -1,6 +1,6 @@
 """The conversation: a reader that is never busy, and an executor that carries out commands in order.
 
-The reader answers what must be answered at once: `uci`, `stop`, `ponderhit`, `quit`, and `isready` during a search.
+The reader answers what must be answered at once: `uci`, `stop`, `ponderhit`, `quit`, and `isready` while work goes on.
 All else goes through a queue to the executor, which waits for a running search before it carries out a command
 that would disturb it. A `stop` also ends the searches that were asked for before it and have not begun, so none
 is lost, whatever waits in the queue.
@@ -21,6 +21,7 @@ from uci.options import OPTIONS, OptionError
 NAME = f"jaxfish {version('jaxfish')}"
 AUTHORS = "the jaxfish developers"
 HANDSHAKES = {"uci": "uciok", "ucci": "ucciok"}
+QUIT = "quit"
 FAILURE = 1  # exit status
 INTERRUPTED = 130  # exit status, as a shell reports a program ended by Ctrl-C
 
@@ -42,34 +43,40 @@ class Session:
         executor = threading.Thread(target=self._execute, name="executor", daemon=True)
         executor.start()
         try:
-            self._read(lines)
+            has_quit = self._read(lines)
         except KeyboardInterrupt:
             self._exit_status = INTERRUPTED
+            has_quit = True
         self._commands.stop(self._received)
-        self._queue.put(None)
-        executor.join()
+        if not (has_quit and self._commands.loader.is_loading):  # compiling for a minute is no way to say goodbye
+            self._queue.put(None)
+            executor.join()
         return self._leave()
 
     def run_command(self, words: list[str]) -> int:
         """Carry out one command, and return when it and its search are done; unknown ones are a failure."""
-        if not self._receive(translate(words), " ".join(words)):
+        if words[0] != QUIT and not self._receive(translate(words), " ".join(words)):
             self._exit_status = FAILURE
         self._queue.put(None)
         try:
             self._execute()
         except KeyboardInterrupt:
             self._exit_status = INTERRUPTED
+            self._commands.stop(self._received)
+            self._end_search()
         return self._leave()
 
-    def _read(self, lines) -> None:
+    def _read(self, lines) -> bool:
+        """Receive commands until `quit` or the end of the input; whether it was `quit`."""
         for line in lines:
             output.note_input(line.rstrip("\r\n"))
             words = line.split()
             if not words or words[0].startswith("#"):
                 continue
-            if words[0] == "quit":
-                break
+            if words[0] == QUIT:
+                return True
             self._receive(translate(words), line.strip())
+        return False
 
     def _receive(self, words: list[str], line: str) -> bool:
         """The reader's part of a command; whether it is one."""
@@ -80,8 +87,10 @@ class Session:
             self._commands.stop(self._received)
         elif name == "ponderhit":
             self._commands.ponderhit(self._received)
-        elif name == "isready" and self._commands.is_searching:
-            output.write("readyok")
+        elif name == "isready":
+            self._received += 1
+            if not self._commands.readiness.ask(self._received, self._commands.is_searching):
+                self._queue.put(Request(self._received, words, line))
         elif name in HELP_NAMES:
             output.write(*help_lines())
         elif name in LICENSE_NAMES:

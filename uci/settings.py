@@ -55,7 +55,7 @@ class Settings:
         try:
             engine.set_numa_policy(parse_policy(text))
         except PolicyError as error:
-            raise OptionError(str(error)) from error
+            raise OptionError(f"NumaPolicy keeps its value: {error}") from error
         output.info(processors_line(engine))
         output.info(threads_line(engine))
 

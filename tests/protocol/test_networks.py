@@ -1,6 +1,7 @@
 """Networks through the protocol: the option EvalFile and the command export_net."""
 
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import zstandard
 from nets import DEFAULT_NETWORK
 from nnue_jax.network_file import read_network, serialize_network
 from tests.support.golden import DATA
-from tests.test_uci import Engine, run_once
+from tests.support.engine_process import Engine, run_once
 
 OTHER_NETWORK = DATA / "piece_square128.nnue"
 
@@ -17,13 +18,6 @@ OTHER_NETWORK = DATA / "piece_square128.nnue"
 def decompressed(path: Path) -> bytes:
     with zstandard.ZstdDecompressor().stream_reader(path.read_bytes(), read_across_frames=True) as reader:
         return reader.read()
-
-
-@pytest.fixture(scope="module")
-def engine():
-    engine = Engine()
-    yield engine
-    engine.close()
 
 
 def set_network(engine: Engine, value: str | Path) -> str:
@@ -111,3 +105,44 @@ def test_export_from_the_command_line(tmp_path):
     assert failed.returncode == 1
     assert "The network cannot be written to '.': that is no regular file." in failed.stdout
     assert sorted(path.name for path in tmp_path.iterdir()) == ["jaxfish.nnue", "out.nnue"]
+
+
+def test_a_network_of_known_shape_compiles_nothing(start_engine, tmp_path, engine):
+    """Another engine's `isready` timed out after `setoption name EvalFile`."""
+    copy = tmp_path / "copy.nnue"
+    copy.write_bytes(OTHER_NETWORK.read_bytes())
+    set_network(engine, OTHER_NETWORK)
+    engine.search("go depth 5")
+    times_s = []
+    for path in (copy, OTHER_NETWORK, copy):
+        sent_s = time.monotonic()
+        engine.send(f"setoption name EvalFile value {path}", "isready")
+        times_s.append(engine.until("readyok")[-1].time_s - sent_s)
+        assert engine.search("go movetime 50").infos
+    assert min(times_s) < 2
+
+
+def test_every_search_names_its_network(engine):
+    for path in (OTHER_NETWORK, DATA / "random128.nnue"):
+        set_network(engine, path)
+        line = engine.search("go depth 1").strings[2]
+        assert line.startswith(f"NNUE evaluation using {path} (")
+        assert f", {read_network(path).architecture})" in line
+    assert "threat" in line or ", 128, " in line
+
+
+def test_a_network_is_searched_in_the_working_directory(start_engine, tmp_path):
+    (tmp_path / "near by.nnue").write_bytes(OTHER_NETWORK.read_bytes())
+    engine = start_engine(cwd=tmp_path)
+    assert "near by.nnue" in set_network(engine, "near by.nnue")
+    assert engine.search("go depth 3").best_move
+
+
+def test_networks_change_what_is_learnt(engine):
+    set_network(engine, OTHER_NETWORK)
+    first = searched(engine)
+    engine.search("go depth 8")
+    set_network(engine, OTHER_NETWORK)
+    engine.send("position startpos moves h2e2", "go nodes 3000")
+    again = engine.until("bestmove")
+    assert [re.sub(r" (nps|time) \d+", "", line) for line in again if line.startswith(("info depth", "bestmove"))] == first
