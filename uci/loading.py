@@ -3,7 +3,7 @@
 import threading
 import time
 
-READY_PERIOD_S = 1.0  # between two signs of life while somebody waits
+READY_PERIOD_S = 0.5  # between two signs of life while somebody waits; a host gives up after a second without
 
 
 class EngineLoader:
@@ -40,7 +40,7 @@ class EngineLoader:
         return self._failure is not None
 
     def wait(self, on_wait=None):
-        """The engine, once it is there; meanwhile `on_wait` is called every second with the seconds passed.
+        """The engine, once it is there; meanwhile `on_wait` is called twice a second with the seconds passed.
 
         Raises what kept the engine from loading.
         """

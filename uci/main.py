@@ -31,8 +31,8 @@ def main() -> int:
     output.write(f"{NAME} by {AUTHORS}")
     session = Session(network_file)
     if arguments:
-        return session.run_command(" ".join(arguments).split())
-    return session.run(sys.stdin)
+        _leave_at_once(session.run_command(" ".join(arguments).split()))
+    _leave_at_once(session.run(sys.stdin))
 
 
 def _make_streams_forgiving() -> None:
@@ -43,7 +43,10 @@ def _make_streams_forgiving() -> None:
 
 
 def _leave_at_once(status: int) -> NoReturn:
-    """End the process without taking down Numba and Arrow piece by piece, which takes a quarter of a second."""
+    """End the process without taking down Numba and Arrow piece by piece, which takes up to a second.
+
+    Some hosts kill an engine that has not left a second after `quit`, and call that a failure.
+    """
     try:
         sys.stdout.flush()
         sys.stderr.flush()
