@@ -1,4 +1,4 @@
-"""Random and mutated command lines: no traceback, no hang, no lost answer, and every line that comes is of the protocol.
+"""Random and mutated command lines: no traceback, no hang, no lost answer, and every line is of the protocol.
 
 The lines of a batch are sent at once. Then everything is stopped, and what was asked for is counted against what came.
 """
