@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from uci import output
 from uci.loading import EngineLoader
-from uci.options import find_option
+from uci.options import LOG_OPTION, find_option
 from uci.parsing import GoCommand, parse_go, parse_position, parse_setoption, reads_no_move
 from uci.readiness import Readiness
 from uci.settings import Settings, processors_line, threads_line
@@ -99,11 +99,18 @@ class Commands:
         self.wait_for_search()
         self._engine().new_game()
 
-    def _setoption(self, _request: Request, words: list[str]) -> None:
+    def is_for_log(self, words: list[str]) -> bool:
+        """Whether these words after `setoption` are about the log, so that no search is disturbed."""
+        return parse_setoption(words)[0].lower() == LOG_OPTION.lower()
+
+    def set_option(self, words: list[str]) -> None:
         name, value = parse_setoption(words)
-        option = find_option(name)
+        self.settings.apply(find_option(name), value)
+
+    def _setoption(self, _request: Request, words: list[str]) -> None:
+        find_option(parse_setoption(words)[0])  # an unknown one is refused at once
         self.wait_for_search()
-        self.settings.apply(option, value)
+        self.set_option(words)
 
     def _position(self, _request: Request, words: list[str]) -> None:
         command = parse_position(words)

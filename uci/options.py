@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from search.processors import MAX_THREADS
 
 EMPTY_STRING = "<empty>"
+LOG_OPTION = "Debug Log File"
 
 
 class OptionError(ValueError):
@@ -72,7 +73,7 @@ class Option:
 
 
 OPTIONS = (
-    Option("Debug Log File", "string", "", "file to which all that comes in and goes out is appended; empty for none"),
+    Option(LOG_OPTION, "string", "", "file to which all that comes in and goes out is appended; empty for none"),
     Option(
         "NumaPolicy",
         "string",

@@ -1,9 +1,9 @@
 """The conversation: a reader that is never busy, and an executor that carries out commands in order.
 
-The reader answers what must be answered at once: `uci`, `stop`, `ponderhit`, `quit`, and `isready` while work goes on.
-All else goes through a queue to the executor, which waits for a running search before it carries out a command
-that would disturb it. A `stop` also ends the searches that were asked for before it and have not begun, so none
-is lost, whatever waits in the queue.
+The reader answers what must be answered at once: `uci`, `stop`, `ponderhit`, `quit`, `isready` while work goes on, and
+the option of the log, which is about the lines that the reader reads next. All else goes through a queue to the
+executor, which waits for a running search before it carries out a command that would disturb it. A `stop` also ends
+the searches that were asked for before it and have not begun, so none is lost, whatever waits in the queue.
 """
 
 import os
@@ -91,6 +91,8 @@ class Session:
             self._received += 1
             if not self._commands.readiness.ask(self._received, self._commands.is_searching):
                 self._queue.put(Request(self._received, words, line))
+        elif name == "setoption" and self._commands.is_for_log(words[1:]):
+            self._set_log(words[1:])
         elif name in HELP_NAMES:
             output.write(*help_lines())
         elif name in LICENSE_NAMES:
@@ -102,6 +104,12 @@ class Session:
             output.info(f"Unknown command: '{line}'. Type help for more information.")
             return False
         return True
+
+    def _set_log(self, words: list[str]) -> None:
+        try:
+            self._commands.set_option(words)
+        except OptionError as error:
+            output.info(str(error))
 
     def _shake_hands(self, end: str) -> None:
         options = [option.declaration() for option in OPTIONS if option.is_listed]

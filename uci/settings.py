@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from uci import output
-from uci.options import Option, OptionError
+from uci.options import LOG_OPTION, Option, OptionError
 
 
 class Settings:
@@ -19,7 +19,7 @@ class Settings:
         self.network_name = network_name  # as EvalFile has it
         self._get_engine = get_engine
         self._setters: dict[str, Callable] = {
-            "Debug Log File": self._set_log,
+            LOG_OPTION: self._set_log,
             "NumaPolicy": self._set_numa_policy,
             "Threads": self._set_threads,
             "Hash": self._set_hash,

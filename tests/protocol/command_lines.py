@@ -25,7 +25,15 @@ PLAIN_COMMANDS = (
     *("uci", "ucci", "isready", "ucinewgame", "uccinewgame", "newgame", "stop", "stop", "ponderhit", "d", "eval"),
     *("flip", "compiler", "help", "--help", "license", "usemillisec true", "debug on", "register later", "xboard"),
     *("", "  ", "# comment", "bestmove a0a1", "info depth 1", "option name Hash", "id name x", "readyok", "export_net"),
-    *("export_net out.nnue", "export_net nowhere/out.nnue", "position", "go", "setoption", "bench 4 1 1 nowhere.txt", "quit"),
+    *(
+        "export_net out.nnue",
+        "export_net nowhere/out.nnue",
+        "position",
+        "go",
+        "setoption",
+        "bench 4 1 1 nowhere.txt",
+        "quit",
+    ),
 )
 # Those that a search without limits does not end by itself are rare: what comes after them hardly searches.
 GO_WORDS = (

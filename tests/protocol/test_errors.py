@@ -1,4 +1,4 @@
-"""What cannot be carried out: said on standard output in a line that no GUI stumbles over, and how the engine goes on."""
+"""What cannot be carried out: said in a line that no GUI stumbles over, and how the engine goes on."""
 
 import subprocess
 
@@ -139,7 +139,9 @@ def test_blank_lines_and_comments_are_nothing(engine, line):
     assert engine.ask(line) == []
 
 
-@pytest.mark.parametrize("line", ["position startpos moves h2e2\r", "  position\tstartpos   moves h2e2  ", "\tposition startpos moves h2e2"])
+@pytest.mark.parametrize(
+    "line", ["position startpos moves h2e2\r", "  position\tstartpos   moves h2e2  ", "\tposition startpos moves h2e2"]
+)
 def test_blanks_are_harmless(engine, line):
     assert engine.ask(line) == []
     assert f"Fen: {Game(moves=['h2e2']).fen()}" in engine.ask("d\r")
@@ -167,9 +169,11 @@ def test_bytes_that_are_no_text(start_engine, encoding):
     assert engine.search("go depth 2").best_move in Game().legal_move_texts()
 
 
-@pytest.mark.parametrize("data", [b"\0", b"go\0 depth 1", b"\x1b[2J", b"a\x0bb\x0cc", b"\x07", "x\u2028y\x85z".encode(), b"\xc2"])
+@pytest.mark.parametrize(
+    "data", [b"\0", b"go\0 depth 1", b"\x1b[2J", b"a\x0bb\x0cc", b"\x07", "x\u2028y\x85z".encode(), b"\xc2"]
+)
 def test_control_characters_are_not_passed_on(engine, data):
-    """What would end a line, ring a bell or move a cursor is shown in another way; the grammar is checked at the end."""
+    """What would end a line, ring a bell or move a cursor is shown as an escape; the grammar is checked at the end."""
     lines = engine.ask(data)
     assert all(UNKNOWN_COMMAND.fullmatch(line) for line in lines)
 

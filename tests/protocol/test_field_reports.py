@@ -4,6 +4,7 @@ The numbers are those of the reports' list. REPORTS tells where each is tested; 
 """
 
 import importlib
+import itertools
 import random
 import re
 import string
@@ -51,7 +52,9 @@ REPORTS = {
     "C22 no king": ["protocol.test_errors.test_a_critical_error_is_named_and_survived", "test_fen.test_missing_king"],
     "C23 more than 32 pieces": ["test_fen.test_more_pieces_than_identities"],
     "C25 a go within the moves": ["protocol.test_errors.test_a_critical_error_is_named_and_survived"],
-    "C27 position during a search": ["protocol.test_searching.TestPosition.test_a_position_does_not_disturb_the_search"],
+    "C27 position during a search": [
+        "protocol.test_searching.TestPosition.test_a_position_does_not_disturb_the_search"
+    ],
     "D28 perpetual check seen late": [
         "test_search_repetition.test_a_win_by_repetition_is_claimed",
         "protocol.test_field_reports.test_perpetual_check_has_lost",
@@ -132,11 +135,17 @@ def test_twenty_errors_are_all_of_the_protocol(engine):
     engine.ask("setoption name Survive Errors value true")
     for number in range(20):
         lines = engine.ask(rng_error(number))
-        assert [line for line in lines if line][0].startswith("info string ")
+        assert next(line for line in lines if line).startswith("info string ")
 
 
 def rng_error(number: int) -> str:
-    kinds = ("nonsense {}", "position fen {}", "position startpos moves {}", "go depth x{}", "setoption name N{} value 1")
+    kinds = (
+        "nonsense {}",
+        "position fen {}",
+        "position startpos moves {}",
+        "go depth x{}",
+        "setoption name N{} value 1",
+    )
     return kinds[number % len(kinds)].format(number)
 
 
@@ -164,7 +173,7 @@ def test_a_quiet_shuffle_is_a_draw(engine):
 def test_depth_fields_grow(engine):
     """E41."""
     infos = engine.search("go depth 9").infos
-    for before, info in zip(infos, infos[1:], strict=False):
+    for before, info in itertools.pairwise(infos):
         assert info.depth == before.depth + 1
         assert info.time_ms >= before.time_ms
         assert info.nodes > before.nodes

@@ -1,4 +1,4 @@
-"""Random and mutated command lines: no traceback, no hang, no lost answer, and every line that comes is of the protocol.
+"""Random and mutated command lines: no traceback, no hang, no lost answer, and every line is of the protocol.
 
 The lines of a batch are sent at once. Then everything is stopped, and what was asked for is counted against what came.
 """
@@ -54,7 +54,7 @@ class Fuzzer:
         self._folder = folder
         self._engine: Engine | None = None
         self._number = 0
-        self._has_failed = False
+        self._has_failed = False  # in a way that only the exit status remembers
         (folder / "small.nnue").write_bytes((DATA / "piece_square128.nnue").read_bytes())
         (folder / "broken.nnue").write_bytes((DATA / "piece_square128.nnue").read_bytes()[:5000])
         (folder / "few.txt").write_text(f"{START}\n# a comment\n{MATE_IN_ONE}\n\n{ENDGAME}\n")
@@ -69,7 +69,7 @@ class Fuzzer:
             engine.send(*sent)
             engine.send("stop", "ucinewgame", f"setoption name mark {self._number}")
         received = self._receive(f"info string {mark}")
-        self._has_failed |= any(line.startswith((CRITICAL, "info string Failed to export")) for line in received)
+        self._has_failed |= any(line.startswith("info string Failed to export") for line in received)
         if received and received[-1] == f"info string {mark}":
             self._check_answers(sent, received)
             engine.forget()
@@ -146,13 +146,13 @@ def fuzzer(tmp_path_factory):
     fuzzer.close()
 
 
-@settings(REPEATABLE, max_examples=40)
+@settings(REPEATABLE, max_examples=50)
 @given(lines=BATCHES)
 def test_a_thousand_lines(fuzzer, lines):
     fuzzer.check(lines, survives=True)
 
 
-@settings(REPEATABLE, max_examples=20)
+@settings(REPEATABLE, max_examples=10)
 @given(lines=BATCHES)
 def test_exits_are_announced(fuzzer, lines):
     fuzzer.check(lines, survives=False)

@@ -29,8 +29,8 @@ def strings(engine: Engine, go: str) -> str:
 
 def bench(engine: Engine, words: str) -> int:
     """Exact number of nodes that a search of the present position takes, from the total of `bench`."""
-    engine.send(f"bench {words}")
-    engine.ask()
+    engine.ask(f"bench {words}")
+    engine.until_error("Nodes/second")
     (total,) = [line for line in engine.errors if line.startswith("Nodes searched")]
     engine.errors.clear()
     return int(total.split(":")[1])
@@ -61,7 +61,9 @@ class TestNodes:
         for nodes in (100_000, 400_000):
             assert nodes <= bench(engine, f"16 2 {nodes} current nodes") <= 1.01 * nodes
 
-    @pytest.mark.parametrize("other", ["depth 100", f"movetime {LONG_MS}", f"wtime {LONG_MS} btime {LONG_MS}", "mate 1"])
+    @pytest.mark.parametrize(
+        "other", ["depth 100", f"movetime {LONG_MS}", f"wtime {LONG_MS} btime {LONG_MS}", "mate 1"]
+    )
     def test_ends_a_search_before_another_limit(self, engine, other):
         assert engine.search(f"go {other} nodes 3000").infos[-1].nodes <= 3000
 

@@ -4,13 +4,12 @@ import re
 import time
 from pathlib import Path
 
-import pytest
 import zstandard
 
 from nets import DEFAULT_NETWORK
 from nnue_jax.network_file import read_network, serialize_network
-from tests.support.golden import DATA
 from tests.support.engine_process import Engine, run_once
+from tests.support.golden import DATA
 
 OTHER_NETWORK = DATA / "piece_square128.nnue"
 
@@ -145,4 +144,6 @@ def test_networks_change_what_is_learnt(engine):
     set_network(engine, OTHER_NETWORK)
     engine.send("position startpos moves h2e2", "go nodes 3000")
     again = engine.until("bestmove")
-    assert [re.sub(r" (nps|time) \d+", "", line) for line in again if line.startswith(("info depth", "bestmove"))] == first
+    assert [
+        re.sub(r" (nps|time) \d+", "", line) for line in again if line.startswith(("info depth", "bestmove"))
+    ] == first

@@ -90,7 +90,9 @@ class TestValues:
             assert str(most) in message
 
     @pytest.mark.parametrize("name", [*SPINS, *CHECKS, "UCI_Variant", "Backend"])
-    @pytest.mark.parametrize("command", ["setoption name {} value", "setoption name {}", "setoption name {} value <empty>"])
+    @pytest.mark.parametrize(
+        "command", ["setoption name {} value", "setoption name {}", "setoption name {} value <empty>"]
+    )
     def test_an_empty_value_is_refused(self, engine, name, command):
         assert name in refusal(engine, command.format(name))
 
@@ -121,7 +123,14 @@ class TestValues:
 
     @pytest.mark.parametrize(
         ("name", "value"),
-        [("MultiPV", 1), ("MultiPV", 128), ("Move Overhead", 0), ("Move Overhead", 5000), ("nodestime", 10000), ("Hash", 1)],
+        [
+            ("MultiPV", 1),
+            ("MultiPV", 128),
+            ("Move Overhead", 0),
+            ("Move Overhead", 5000),
+            ("nodestime", 10000),
+            ("Hash", 1),
+        ],
     )
     def test_the_ends_of_a_range_are_accepted(self, engine, name, value):
         assert not [line for line in engine.ask(f"setoption name {name} value {value}") if "expected" in line]
@@ -130,9 +139,13 @@ class TestValues:
 
 class TestEffects:
     def test_threads(self, engine):
-        assert any(line.startswith("info string Using 2 threads") for line in engine.ask("setoption name Threads value 2"))
+        assert any(
+            line.startswith("info string Using 2 threads") for line in engine.ask("setoption name Threads value 2")
+        )
         assert engine.search("go depth 5").strings[1].startswith("Using 2 threads")
-        assert any(line.startswith("info string Using 1 thread") for line in engine.ask("setoption name Threads value 1"))
+        assert any(
+            line.startswith("info string Using 1 thread") for line in engine.ask("setoption name Threads value 1")
+        )
         assert re.match(r"Using 1 thread\b(?!s)", engine.search("go depth 5").strings[1])
 
     def test_more_threads_than_processors(self, engine):
@@ -146,7 +159,9 @@ class TestEffects:
         engine.ask("setoption name Threads value 1")
         assert searched(engine) == first
 
-    @pytest.mark.parametrize("command", ["setoption name Clear Hash", "ucinewgame", "setoption name Clear Hash value x"])
+    @pytest.mark.parametrize(
+        "command", ["setoption name Clear Hash", "ucinewgame", "setoption name Clear Hash value x"]
+    )
     def test_clearing_forgets_what_was_learnt(self, engine, command):
         first = searched(engine)
         assert searched(engine) != first
@@ -218,7 +233,9 @@ class TestDebugLog:
 
     def test_another_file_takes_over(self, start_engine, tmp_path):
         engine = start_engine(cwd=tmp_path)
-        engine.ask("setoption name Debug Log File value a", "setoption name Debug Log File value b", "position startpos")
+        engine.ask(
+            "setoption name Debug Log File value a", "setoption name Debug Log File value b", "position startpos"
+        )
         assert ">> position startpos" not in (tmp_path / "a").read_text()
         assert ">> position startpos" in (tmp_path / "b").read_text()
 
@@ -241,15 +258,17 @@ class TestNumaPolicy:
     @pytest.mark.parametrize("value", ["nonsense", "0-", "3-1", "a:b", "-1", "0,,1", "0-99999999999999", "", "999999"])
     def test_a_bad_value_keeps_the_policy(self, engine, value):
         message = refusal(engine, f"setoption name NumaPolicy value {value}")
-        assert "NumaPolicy" in message
-        assert value in message
+        assert message.startswith("info string NumaPolicy keeps its value: ")
+        assert value.split("-")[-1] in message
         assert engine.search("go depth 4").best_move in Game().legal_move_texts()
 
 
 def test_options_before_the_engine_is_loaded(start_engine):
     """fastchess sends Threads first, and all before `isready`."""
     engine = start_engine()
-    engine.send("uci", "setoption name Threads value 2", "setoption name Hash value 8", "setoption name MultiPV value 2")
+    engine.send(
+        "uci", "setoption name Threads value 2", "setoption name Hash value 8", "setoption name MultiPV value 2"
+    )
     engine.send("ucinewgame", f"position fen {scenes.MIDDLEGAME}", "isready", "go depth 5")
     searched = engine.searched()
     assert len(searched.last_lines()) == 2

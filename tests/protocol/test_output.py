@@ -1,5 +1,6 @@
 """What a search prints: fields and their order, scores, lines, the move and the reply to it."""
 
+import itertools
 import re
 
 import pyffish
@@ -46,7 +47,7 @@ def test_numbers_are_sound(engine):
     engine.send(f"position fen {scenes.MIDDLEGAME}")
     infos = engine.search("go depth 11").infos
     assert [info.depth for info in infos] == sorted(info.depth for info in infos)
-    for before, info in zip(infos, infos[1:], strict=False):
+    for before, info in itertools.pairwise(infos):
         assert info.nodes >= before.nodes
         assert info.time_ms >= before.time_ms >= 1
     for info in infos:
@@ -129,7 +130,9 @@ def test_mates_are_counted_in_moves(engine, row):
 
 
 @pytest.mark.parametrize("fen", [scenes.MATED, scenes.STALEMATED])
-@pytest.mark.parametrize("go", ["go", "go infinite", "go movetime 100", "go depth 3", "go wtime 1000 btime 1000", "go mate 1"])
+@pytest.mark.parametrize(
+    "go", ["go", "go infinite", "go movetime 100", "go depth 3", "go wtime 1000 btime 1000", "go mate 1"]
+)
 def test_a_lost_root_has_no_move(engine, fen, go):
     engine.send(f"position fen {fen}")
     assert engine.search(go).lines[-2:] == ["info depth 0 score mate 0", "bestmove (none)"]

@@ -56,12 +56,16 @@ def test_what_the_reference_refuses_leaves_the_position(engine):
         if row["fen_after"] is None:
             lines = engine.ask(row["command"])
             assert len(lines) == 2, row["name"]
-            assert lines[0].startswith(f"info string CRITICAL ERROR: Command `{row['command'].strip()}` failed. Reason: ")
+            assert lines[0].startswith(
+                f"info string CRITICAL ERROR: Command `{row['command'].strip()}` failed. Reason: "
+            )
             assert lines[1] == ""
             assert fen(engine) == before, row["name"]
 
 
-@pytest.mark.parametrize("move", ["H2E2", "h2-e2", "C2=5", "h2", "h2e2q", "0000", "h3e3", "b9a7", "e0e9", "a10a9", "h2e2,"])
+@pytest.mark.parametrize(
+    "move", ["H2E2", "h2-e2", "C2=5", "h2", "h2e2q", "0000", "h3e3", "b9a7", "e0e9", "a10a9", "h2e2,"]
+)
 def test_moves_are_legal_and_written_in_small_letters(engine, move):
     """And ranks run from 0 to 9: `h3e3`, the cannon's move in ranks from 1 to 10, moves nothing here."""
     engine.send(SURVIVE)

@@ -353,9 +353,10 @@ class TestPosition:
         begin(engine)
         engine.send("flip")
         assert end(engine) in Game(moves=[GAME]).legal_move_texts()
-        assert engine.search("go depth 2").best_move in Game(
-            "rnbakabnr/9/1c2c4/p1p1p1p1p/9/9/P1P1P1P1P/1C5C1/9/RNBAKABNR w"
-        ).legal_move_texts()
+        assert (
+            engine.search("go depth 2").best_move
+            in Game("rnbakabnr/9/1c2c4/p1p1p1p1p/9/9/P1P1P1P1P/1C5C1/9/RNBAKABNR w").legal_move_texts()
+        )
 
 
 class TestEnd:

@@ -140,6 +140,13 @@ class Engine:
             if line.startswith(start):
                 return seen
 
+    def until_error(self, start: str, timeout_s: float = TIMEOUT_S) -> None:
+        """Wait until a line that begins with `start` has come on standard error."""
+        deadline_s = time.monotonic() + timeout_s
+        while not any(line.startswith(start) for line in self.errors):
+            assert time.monotonic() < deadline_s, f"no '{start}' within {timeout_s} s. {self._situation()}"
+            time.sleep(0.005)
+
     def listen(self, seconds: float) -> list[Line]:
         """The lines that come within a time."""
         deadline_s = time.monotonic() + seconds
