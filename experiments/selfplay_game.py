@@ -1,0 +1,387 @@
+"""One game of self-play, from the opening to the result, as one kernel.
+
+A game begins with random legal moves, as many times over as it takes until a search finds the position balanced. Then
+both sides play the best move of a search with a fixed number of nodes, now and then a random one instead. What the
+search says of a quiet position becomes a RECORD. How a game ends:
+
+    no-move                    the side to move has no legal move, and has lost
+    mate                       the search has found a mate
+    decided                    one side has been far ahead for some plies running
+    length                     a draw, after so many plies
+    the kinds of the judge     repetition, perpetual check and chase, the 60-move rule, dead material
+
+A game depends on its seed, its number, the network and the settings alone.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import int64, uint64
+
+from games.jit import kernel, leaf
+from games.memory import aligned_zeros, load_i32, store_i64
+from games.xiangqi.game import Game
+from games.xiangqi.geometry import EMPTY, FILES, PIECES, RANKS, SQUARES, WHITE
+from games.xiangqi.judge import DRAW, KINDS_OF_VERDICT, WIN, judge, kind_of_verdict, result_of
+from games.xiangqi.line import COUNTERS, HISTORY_LENGTH, begin_line_kernel, extend_line_kernel
+from games.xiangqi.movegen import generate_legal
+from games.xiangqi.position import POSITION, target_of
+from nnue_jax.network_file import Network
+from nnue_jax.numba_evaluator import SharedParameters
+from nnue_jax.training.records import RECORD
+from search.layout import (
+    FIRST_NODE_COUNT,
+    INFINITE,
+    MATE_IN_MAX_PLY,
+    NEVER,
+    NO_VALUE,
+    NODE_LIMIT,
+    STOP_FLAG,
+    THREAD_COUNT,
+)
+from search.machine import advance, start
+from search.nodes import ITERATION_DONE
+from search.searcher import Searcher, ThreadTables
+from search.transposition import GENERATIONS, TranspositionTable
+
+HASH_MIB = 1
+MAX_DEPTH = 40  # of a search; only one that sees the end of the game gets there
+PER_MILLE = 1000
+
+ENDS = (*KINDS_OF_VERDICT, "no-move", "mate", "decided", "length")
+NO_MOVE_LEFT, MATE_FOUND, DECIDED, LENGTH = range(len(KINDS_OF_VERDICT), len(ENDS))
+
+
+@dataclass(frozen=True)
+class GameSettings:
+    """Scores in internal units; plies are counted from the start position.
+
+    nodes                       of each search
+    opening_min_plies, opening_max_plies     number of random moves at the beginning
+    opening_max_score           a position after the opening that is further from 0 is not played
+    random_per_mille            share of random moves after the opening, before random_max_ply
+    decided_score, decided_plies    a side that is so far ahead for so many plies running has won
+    max_plies                   then a game is a draw
+    kept_max_score              positions further from 0 are not kept
+    """
+
+    nodes: int = 2000
+    opening_min_plies: int = 8
+    opening_max_plies: int = 10
+    opening_max_score: int = 250
+    random_per_mille: int = 25
+    random_max_ply: int = 120
+    decided_score: int = 2000
+    decided_plies: int = 6
+    max_plies: int = 300
+    kept_max_score: int = 3000
+
+    def __post_init__(self):
+        if not 0 <= self.opening_min_plies <= self.opening_max_plies < self.max_plies < HISTORY_LENGTH:
+            raise ValueError(
+                f"Openings of {self.opening_min_plies} to {self.opening_max_plies} plies and games of "
+                f"{self.max_plies} do not fit together; a game may have {HISTORY_LENGTH - 1}."
+            )
+        if self.nodes < 1:
+            raise ValueError(f"A search of {self.nodes} nodes finds nothing; expected 1 or more.")
+
+
+SETTINGS = np.dtype([(name, "i8") for name in GameSettings.__dataclass_fields__])
+
+# The game being played: where it stands, what it has cost, and how it has ended.
+GAME = np.dtype(
+    [
+        ("position", POSITION),
+        ("counters", COUNTERS),
+        ("before", COUNTERS),  # of the position before
+        ("last", "i8"),  # plies played: the index of the position in the searcher's line
+        ("random", "u8"),  # state of the random generator
+        ("move", "i8"),  # result of the last search
+        ("score", "i8"),
+        ("depth", "i8"),  # 0 if no iteration was completed
+        ("openings", "i8"),  # tried, the last one with success
+        ("searches", "i8"),
+        ("nodes", "i8"),
+        ("depths", "i8"),  # sum over all searches
+        ("end", "i8"),  # index in ENDS
+        ("white_result", "i8"),  # 1, 0, -1
+    ],
+    align=True,
+)
+
+
+@leaf
+def _random_below(game, count):
+    """A random number from 0 to count - 1: SplitMix64, which needs one word of state."""
+    game.random += uint64(0x9E3779B97F4A7C15)
+    word = game.random
+    word = (word ^ (word >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> uint64(27))) * uint64(0x94D049BB133111EB)
+    word ^= word >> uint64(31)
+    return int64((word >> uint64(32)) * uint64(count) >> uint64(32))
+
+
+@leaf
+def _copy_position(source, target):
+    for square in range(SQUARES):
+        target.board[square] = source.board[square]
+    for piece in range(PIECES + 1):
+        target.square_of[piece] = source.square_of[piece]
+    for rank in range(RANKS):
+        target.ranks[rank] = source.ranks[rank]
+    for file in range(FILES):
+        target.files[file] = source.files[file]
+    target.side = source.side
+    target.key = source.key
+    target.material = source.material
+
+
+@leaf
+def _copy_counters(source, target):
+    target.rule60 = source.rule60
+    target.checks[0] = source.checks[0]
+    target.checks[1] = source.checks[1]
+    target.since_pass = source.since_pass
+
+
+@leaf
+def _begin(searcher, game, first):
+    """Put the position `first` on the board."""
+    _copy_position(first, game.position)
+    begin_line_kernel(game.position, searcher.line)
+    game.counters.rule60 = 0
+    game.counters.checks[0] = 0
+    game.counters.checks[1] = 0
+    game.counters.since_pass = 0
+    game.last = 0
+
+
+@leaf
+def _play(searcher, game, move):
+    _copy_counters(game.counters, game.before)
+    extend_line_kernel(game.position, searcher.line, game.last, game.before, game.counters, move)
+    game.last += 1
+
+
+@leaf
+def _list_root_moves(searcher, game):
+    """Make the legal moves the root moves of the next search; returns their number."""
+    count = generate_legal(game.position, searcher.moves, int64(0))
+    for i in range(count):
+        move = int64(load_i32(searcher.moves, i))
+        root_move = searcher.root_moves[i]
+        root_move.move = move
+        root_move.score = -INFINITE
+        root_move.previous_score = -INFINITE
+        root_move.average_score = NO_VALUE
+        root_move.nodes = 0
+        root_move.pv_length = 1
+        root_move.pv[0] = move
+        searcher.root_order[i] = i
+    searcher.root_count = count
+    return count
+
+
+@leaf
+def _best_root_move(searcher):
+    """Index of the best root move, also in the middle of an iteration, when the moves are not sorted yet."""
+    best = int64(searcher.root_order[0])
+    for i in range(1, searcher.root_count):
+        index = int64(searcher.root_order[i])
+        if searcher.root_moves[index].score > searcher.root_moves[best].score:
+            best = index
+    return best
+
+
+@leaf
+def _search(searcher, histories, game, nodes):
+    """Search the position among its root moves; sets move, score and depth of `game`.
+
+    The iteration that was cut short counts only if it has found another move.
+    """
+    _copy_position(game.position, searcher.position)
+    searcher.root_index = game.last
+    _copy_counters(game.counters, searcher.root_counters)
+    searcher.max_depth = MAX_DEPTH
+    searcher.verbose_from = NEVER
+    searcher.multi_pv = 1
+    searcher.tt_generation = (searcher.tt_generation + 1) % GENERATIONS
+    store_i64(searcher.shared, STOP_FLAG, 0)
+    store_i64(searcher.shared, THREAD_COUNT, 1)
+    store_i64(searcher.shared, NODE_LIMIT, nodes)
+    store_i64(searcher.shared, FIRST_NODE_COUNT, 0)
+    start(searcher)
+    game.depth = 0
+    game.move = searcher.root_moves[0].move
+    game.score = 0
+    while advance(searcher, histories) == ITERATION_DONE:
+        best = searcher.root_moves[searcher.root_order[0]]
+        game.move = best.move
+        game.score = best.score
+        game.depth = searcher.depth
+    best = searcher.root_moves[_best_root_move(searcher)]
+    if best.move != game.move and best.score > -INFINITE:
+        game.move = best.move
+        game.score = best.score
+    game.searches += 1
+    game.nodes += searcher.nodes
+    game.depths += game.depth
+
+
+@leaf
+def _open(searcher, histories, game, settings, first):
+    """Play random openings until one is balanced; the search that says so is the first of the game."""
+    accepted = False
+    while not accepted:
+        game.openings += 1
+        _begin(searcher, game, first)
+        choices = 1 + settings.opening_max_plies - settings.opening_min_plies
+        plies = settings.opening_min_plies + _random_below(game, choices)
+        count = _list_root_moves(searcher, game)
+        while game.last < plies and count > 0:
+            _play(searcher, game, searcher.root_moves[_random_below(game, count)].move)
+            count = _list_root_moves(searcher, game)
+        if count > 0:
+            _search(searcher, histories, game, settings.nodes)
+            accepted = game.depth > 0 and abs(game.score) <= settings.opening_max_score
+
+
+@leaf
+def _finish(game, end, side, points):
+    """Note the end and the result: 1, 0 or -1 points for `side`."""
+    game.end = end
+    game.white_result = points if side == WHITE else -points
+
+
+@leaf
+def _has_ended(searcher, game, settings, count):
+    """Whether the game is over by the rules, or by its length; `count` is the number of legal moves."""
+    side = int64(game.position.side)
+    if count == 0:
+        _finish(game, int64(NO_MOVE_LEFT), side, int64(-1))
+        return True
+    verdict = judge(game.position, searcher.line, game.last, int64(0), game.counters, searcher.moves, int64(0))
+    if verdict != 0:
+        result = result_of(verdict)
+        points = int64(0) if result == DRAW else int64(1) if result == WIN else int64(-1)
+        _finish(game, kind_of_verdict(verdict), side, points)
+        return True
+    if game.last >= settings.max_plies:
+        _finish(game, int64(LENGTH), side, int64(0))
+        return True
+    return False
+
+
+@leaf
+def _is_kept(searcher, game, settings):
+    """Whether the position that was searched is quiet, and its score says something."""
+    if searcher.line.in_check[game.last] or game.depth == 0 or abs(game.score) > settings.kept_max_score:
+        return False
+    return game.position.board[target_of(game.move)] == EMPTY
+
+
+@leaf
+def _keep(game, record):
+    for piece in range(PIECES):
+        record.packed.square_of[piece] = game.position.square_of[piece]
+    record.packed.side = game.position.side
+    record.packed.in_check = 0
+    record.packed.rule60 = game.counters.rule60
+    record.score = game.score
+    record.ply = game.last
+    record.depth = game.depth
+
+
+@kernel
+def _play_game(searcher, histories, game, settings, first, records):
+    """Play a game from the position `first` and fill `records`; returns their number."""
+    _open(searcher, histories, game, settings, first)
+    kept = int64(0)
+    lead = int64(0)  # plies for which White has been far ahead; negative for Black
+    is_searched = True
+    while True:
+        if not is_searched:
+            count = _list_root_moves(searcher, game)
+            if _has_ended(searcher, game, settings, count):
+                break
+            _search(searcher, histories, game, settings.nodes)
+        is_searched = False
+        if _is_kept(searcher, game, settings):
+            _keep(game, records[kept])
+            kept += 1
+        side = int64(game.position.side)
+        white_score = game.score if side == WHITE else -game.score
+        if game.score >= MATE_IN_MAX_PLY or game.score <= -MATE_IN_MAX_PLY:
+            _finish(game, int64(MATE_FOUND), int64(WHITE), int64(1) if white_score > 0 else int64(-1))
+            break
+        if white_score > settings.decided_score:
+            lead = max(lead, 0) + 1
+        elif white_score < -settings.decided_score:
+            lead = min(lead, 0) - 1
+        else:
+            lead = int64(0)
+        if abs(lead) >= settings.decided_plies:
+            _finish(game, int64(DECIDED), int64(WHITE), int64(1) if lead > 0 else int64(-1))
+            break
+        move = game.move
+        if game.last < settings.random_max_ply and _random_below(game, int64(PER_MILLE)) < settings.random_per_mille:
+            move = searcher.root_moves[_random_below(game, searcher.root_count)].move
+        _play(searcher, game, move)
+    for i in range(kept):
+        records[i].result = game.white_result if records[i].packed.side == WHITE else -game.white_result
+    return kept
+
+
+@dataclass(frozen=True)
+class PlayedGame:
+    """records: [n] RECORD. white_result: 1, 0, -1. end: one of ENDS. depths: sum over all searches, in plies."""
+
+    records: np.ndarray
+    white_result: int
+    end: str
+    moves: list[int]
+    openings: int
+    searches: int
+    nodes: int
+    depths: int
+
+
+class SelfPlayer:
+    """Plays games by their numbers, one after the other."""
+
+    def __init__(self, network: Network, settings: GameSettings, seed: int):
+        self._seed = seed
+        self._settings = np.zeros(1, SETTINGS)
+        for name in SETTINGS.names:
+            self._settings[name] = getattr(settings, name)
+        self._first = Game().position
+        self._game = np.zeros(1, GAME)
+        self._records = np.zeros(settings.max_plies + 1, RECORD)
+        self._table = TranspositionTable(HASH_MIB)
+        self._tables = ThreadTables()
+        self._shared = aligned_zeros(FIRST_NODE_COUNT + 1, np.int64)
+        self._searcher = Searcher(SharedParameters(network), self._table, self._shared)
+
+    def play(self, number: int) -> PlayedGame:
+        """The game of this number."""
+        self._table.clear()
+        self._table.attach(self._searcher.record)
+        self._tables.is_used = True
+        self._tables.clear()
+        self._game[:] = 0
+        self._game["random"] = np.random.SeedSequence([self._seed, number]).generate_state(1, np.uint64)
+        game = self._game[0]
+        kept = _play_game(
+            self._searcher.record, self._tables.record, game, self._settings[0], self._first[0], self._records
+        )
+        plies = int(game["last"])
+        return PlayedGame(
+            records=self._records[:kept].copy(),
+            white_result=int(game["white_result"]),
+            end=ENDS[game["end"]],
+            moves=self._searcher.record["line"]["moves"][1 : plies + 1].tolist(),
+            openings=int(game["openings"]),
+            searches=int(game["searches"]),
+            nodes=int(game["nodes"]),
+            depths=int(game["depths"]),
+        )
