@@ -77,8 +77,11 @@ _MAX_DIGITS = 9  # of a counter that the kernel reads
 _NO_NUMBER = -1  # of a field that is not a number
 _ODD_NUMBER = -2  # of a field of which Python must say whether it is one
 
+# Numbers, because a kernel that calls `ord` imports all that Numba knows of strings, each time that it is loaded.
 _LINE_END = ord("\n")
 _COMMENT = ord("#")
+_ZERO, _PLUS, _MINUS, _UNDERSCORE = map(ord, "0+-_")
+_WHITE_TO_MOVE, _BLACK_TO_MOVE = map(ord, "wb")
 _FIELD = re.compile(r"\S+")
 _FEN_FIELDS = 6
 _PLAIN_FIELDS = 4  # of an EPD line
@@ -200,11 +203,11 @@ def _read_number(text, i, end):
     is_odd = False
     while i < end and (_code(text, i) & _SPACE) == 0:
         byte = int64(load_u8(text, i))
-        digit = byte - ord("0")
+        digit = byte - _ZERO
         if 0 <= digit <= 9:
             number = number * 10 + digit
             is_odd = is_odd or i - start >= _MAX_DIGITS
-        elif byte >= 128 or byte == ord("+") or byte == ord("-") or byte == ord("_"):
+        elif byte >= 128 or byte == _PLUS or byte == _MINUS or byte == _UNDERSCORE:
             is_odd = True
         else:
             # No integer that Python reads has such a character in it, but the field may end before, at a Unicode space.
@@ -212,7 +215,7 @@ def _read_number(text, i, end):
         i += 1
     if is_odd:
         number = int64(_ODD_NUMBER)
-    if i == start or (i == start + 1 and load_u8(text, start) == ord("-")):
+    if i == start or (i == start + 1 and load_u8(text, start) == _MINUS):
         number = int64(_NO_NUMBER)
     return number, i
 
@@ -257,9 +260,9 @@ def _read_fen(text, start, end, position, packed):
     i, is_ascii = _skip_field(text, i, end)
     if not is_ascii:
         return int64(UNDECIDED), i
-    if i - field != 1 or (load_u8(text, field) != ord("w") and load_u8(text, field) != ord("b")):
+    if i - field != 1 or (load_u8(text, field) != _WHITE_TO_MOVE and load_u8(text, field) != _BLACK_TO_MOVE):
         return int64(REFUSED), i
-    side = int64(load_u8(text, field) == ord("b"))
+    side = int64(load_u8(text, field) == _BLACK_TO_MOVE)
     verdict, rule60, i = _read_counters(text, i, end)
     if verdict != ACCEPTED:
         return verdict, i
