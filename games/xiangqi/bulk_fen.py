@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
-from numba import int64
+from numba import int64, uint64
 
 from games.jit import kernel, leaf
-from games.memory import address_of, load_u8
+from games.memory import address_of, load_u8, store_u8
 from games.xiangqi.attacks import king_attacked
 from games.xiangqi.fen import MAX_FULLMOVE, MAX_RULE60, PositionError, parse_fen
 from games.xiangqi.geometry import (
@@ -138,7 +138,8 @@ def _read_placement(text, i, end, position):
     """(verdict, index behind the field) of the placement that starts at i, set up in `position`.
 
     Pieces, digits and slashes come in no order that a processor could foresee, so all go the same way: those that
-    are no piece have a count that stays zero, an identity that is EMPTY and a target off the board.
+    are no piece have a count that stays zero, an identity that is EMPTY and a target off the board. The indices are
+    unsigned so that none can count from the end.
     """
     _clear(position)
     rank = int64(RANKS - 1)
@@ -158,12 +159,12 @@ def _read_placement(text, i, end, position):
         counts += _COUNT_UNIT[place]
         piece = _FIRST_IDENTITY[place] + number
         square = rank * FILES + file
-        is_right &= int64(_MAY_STAND[place * _BOARD_SIZE + square]) & int64(number < _MAX_NUMBER[place])
-        position.board[square if is_piece else _NO_TARGET] = piece
-        position.square_of[min(piece, PIECES)] = square
-        position.files[file] |= is_piece << rank
+        is_right &= int64(_MAY_STAND[uint64(place * _BOARD_SIZE + square)]) & int64(number < _MAX_NUMBER[place])
+        position.board[uint64(square if is_piece else _NO_TARGET)] = piece
+        position.square_of[uint64(min(piece, PIECES))] = square
+        position.files[uint64(file)] |= is_piece << rank
         occupied |= is_piece << file
-        position.ranks[rank] = occupied
+        position.ranks[uint64(rank)] = occupied
         is_slash = (code >> _SLASH_SHIFT) & 1
         is_right &= int64(file == FILES) | (1 - is_slash)
         file = int64(0) if is_slash else file + width
@@ -323,9 +324,11 @@ def _copy_texts(text, start, end, offsets, data):
     size = int64(0)
     for i in range(len(start)):
         offsets[i] = size
-        for j in range(start[i], end[i]):
-            data[size] = text[j]
-            size += 1
+        begin = start[i]
+        length = end[i] - begin
+        for j in range(length):
+            store_u8(data, size + j, load_u8(text, begin + j))
+        size += length
     offsets[len(start)] = size
 
 
@@ -356,7 +359,7 @@ class BulkFens:
         """(offsets [n + 1] int32, data [.] uint8): the FENs alone, UTF-8, one behind the other."""
         offsets = np.zeros(len(self) + 1, np.int32)
         data = np.empty(int((self.end - self.start).sum()), np.uint8)
-        _copy_texts(self.text, self.start, self.end, offsets, data)
+        _copy_texts(address_of(self.text), self.start, self.end, offsets, address_of(data))
         return offsets, data
 
 
