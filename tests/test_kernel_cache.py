@@ -9,13 +9,14 @@ import pytest
 
 from games.jit import kernel, kernel_cache_directory
 
-# Counts line ends with a kernel, and tells whether that came from the cache and what Numba loads for compiling only.
+# Reads two FENs with kernels, and tells whether these came from the cache and what Numba loaded for compiling only.
 SCRIPT = """
 import sys
 import numpy as np
-from games.xiangqi import bulk_fen
-print(bulk_fen.count_line_ends(np.frombuffer(b"one\\ntwo\\nthree", np.uint8)))
-print(bool(bulk_fen._count_line_ends.stats.cache_hits))
+from games.xiangqi import START_FEN, bulk_fen
+fens = bulk_fen.parse_lines(np.frombuffer(f"{START_FEN}\\n# nothing\\n{START_FEN}".encode(), np.uint8))
+print(len(fens), len(fens.refusals), fens.compact()[1].tobytes().decode() == 2 * START_FEN)
+print(bool(bulk_fen._read_fens.stats.cache_hits))
 print([name for name in ("scipy.linalg", "numba.np.linalg", "numba.cpython.unicode") if name in sys.modules])
 """
 
@@ -28,16 +29,16 @@ def _scaled_sum(values, factor):
     return total
 
 
-def _count_line_ends() -> list[str]:
+def _read_fens() -> list[str]:
     return subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True).stdout.split("\n")
 
 
-def test_a_kernel_from_the_cache_loads_no_compiler(tmp_path, monkeypatch):
+def test_kernels_from_the_cache_load_no_compiler(tmp_path, monkeypatch):
     monkeypatch.setenv("JAXFISH_CACHE_DIR", str(tmp_path))
-    count, from_cache, loaded = _count_line_ends()[:3]
-    assert (count, from_cache) == ("2", "False")
-    assert "scipy.linalg" in loaded or "numba.np.linalg" in loaded
-    assert _count_line_ends()[:3] == ["2", "True", "[]"]
+    found, from_cache, loaded = _read_fens()[:3]
+    assert (found, from_cache) == ("2 0 True", "False")
+    assert "numba.np.linalg" in loaded
+    assert _read_fens()[:3] == ["2 0 True", "True", "[]"]
 
 
 def test_a_kernel_from_the_cache_may_be_compiled_for_other_types():
