@@ -18,6 +18,7 @@ from uci.evaluation_run import RunSettings, evaluate_file
 from uci.position_files import STANDARD_INPUT, InputError, same_file
 from uci.result_files import OutputError, writer_class
 from uci.session import INTERRUPTED
+from uci.startup import quick_loading
 
 REFRESH_PERIOD_S = 0.2  # of the line that shows the progress
 ERROR_MODES = ("stop", "row")
@@ -39,7 +40,8 @@ def main(arguments: list[str]) -> int:
     try:
         options = _parse(arguments)
         settings = _settings(options)
-        evaluator = Evaluator.load(options.network, options.backend)
+        with quick_loading():
+            evaluator = Evaluator.load(options.network, options.backend)
         progress = _Progress()
         try:
             summary = evaluate_file(settings, evaluator, _identity(options.network), progress.show, progress.info)

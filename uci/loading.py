@@ -3,6 +3,8 @@
 import threading
 import time
 
+from uci.startup import quick_loading
+
 READY_PERIOD_S = 0.5  # between two signs of life while somebody waits; a host gives up after a second without
 
 
@@ -23,9 +25,10 @@ class EngineLoader:
 
     def _load(self) -> None:
         try:
-            from uci.engine import create_engine
+            with quick_loading():
+                from uci.engine import create_engine
 
-            self._engine = create_engine(*self._network_files)
+                self._engine = create_engine(*self._network_files)
         except BaseException as error:
             self._failure = error
         finally:

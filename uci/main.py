@@ -9,6 +9,7 @@ from typing import NoReturn
 
 from uci import output
 from uci.session import AUTHORS, NAME, Session
+from uci.startup import quick_loading
 
 EVALUATE = "evaluate"
 NETWORK = "--network"
@@ -18,7 +19,8 @@ USAGE_ERROR = 2  # exit status
 def main() -> int:
     arguments = sys.argv[1:]
     if arguments[:1] == [EVALUATE]:
-        from uci.evaluate import main as evaluate  # loads what no other command needs
+        with quick_loading():
+            from uci.evaluate import main as evaluate  # loads what no other command needs
 
         _leave_at_once(evaluate(arguments[1:]))
     network_file = None

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
-from numba import int64
+from numba import int64, uint64
 
 from games.jit import kernel, leaf
-from games.memory import address_of, load_u8
+from games.memory import address_of, load_u8, store_u8
 from games.xiangqi.attacks import king_attacked
 from games.xiangqi.fen import MAX_FULLMOVE, MAX_RULE60, PositionError, parse_fen
 from games.xiangqi.geometry import (
@@ -77,8 +77,11 @@ _MAX_DIGITS = 9  # of a counter that the kernel reads
 _NO_NUMBER = -1  # of a field that is not a number
 _ODD_NUMBER = -2  # of a field of which Python must say whether it is one
 
+# Numbers, because a kernel that calls `ord` imports all that Numba knows of strings, each time that it is loaded.
 _LINE_END = ord("\n")
 _COMMENT = ord("#")
+_ZERO, _PLUS, _MINUS, _UNDERSCORE = map(ord, "0+-_")
+_WHITE_TO_MOVE, _BLACK_TO_MOVE = map(ord, "wb")
 _FIELD = re.compile(r"\S+")
 _FEN_FIELDS = 6
 _PLAIN_FIELDS = 4  # of an EPD line
@@ -135,7 +138,8 @@ def _read_placement(text, i, end, position):
     """(verdict, index behind the field) of the placement that starts at i, set up in `position`.
 
     Pieces, digits and slashes come in no order that a processor could foresee, so all go the same way: those that
-    are no piece have a count that stays zero, an identity that is EMPTY and a target off the board.
+    are no piece have a count that stays zero, an identity that is EMPTY and a target off the board. The indices are
+    unsigned so that none can count from the end.
     """
     _clear(position)
     rank = int64(RANKS - 1)
@@ -155,12 +159,12 @@ def _read_placement(text, i, end, position):
         counts += _COUNT_UNIT[place]
         piece = _FIRST_IDENTITY[place] + number
         square = rank * FILES + file
-        is_right &= int64(_MAY_STAND[place * _BOARD_SIZE + square]) & int64(number < _MAX_NUMBER[place])
-        position.board[square if is_piece else _NO_TARGET] = piece
-        position.square_of[min(piece, PIECES)] = square
-        position.files[file] |= is_piece << rank
+        is_right &= int64(_MAY_STAND[uint64(place * _BOARD_SIZE + square)]) & int64(number < _MAX_NUMBER[place])
+        position.board[uint64(square if is_piece else _NO_TARGET)] = piece
+        position.square_of[uint64(min(piece, PIECES))] = square
+        position.files[uint64(file)] |= is_piece << rank
         occupied |= is_piece << file
-        position.ranks[rank] = occupied
+        position.ranks[uint64(rank)] = occupied
         is_slash = (code >> _SLASH_SHIFT) & 1
         is_right &= int64(file == FILES) | (1 - is_slash)
         file = int64(0) if is_slash else file + width
@@ -200,11 +204,11 @@ def _read_number(text, i, end):
     is_odd = False
     while i < end and (_code(text, i) & _SPACE) == 0:
         byte = int64(load_u8(text, i))
-        digit = byte - ord("0")
+        digit = byte - _ZERO
         if 0 <= digit <= 9:
             number = number * 10 + digit
             is_odd = is_odd or i - start >= _MAX_DIGITS
-        elif byte >= 128 or byte == ord("+") or byte == ord("-") or byte == ord("_"):
+        elif byte >= 128 or byte == _PLUS or byte == _MINUS or byte == _UNDERSCORE:
             is_odd = True
         else:
             # No integer that Python reads has such a character in it, but the field may end before, at a Unicode space.
@@ -212,7 +216,7 @@ def _read_number(text, i, end):
         i += 1
     if is_odd:
         number = int64(_ODD_NUMBER)
-    if i == start or (i == start + 1 and load_u8(text, start) == ord("-")):
+    if i == start or (i == start + 1 and load_u8(text, start) == _MINUS):
         number = int64(_NO_NUMBER)
     return number, i
 
@@ -257,9 +261,9 @@ def _read_fen(text, start, end, position, packed):
     i, is_ascii = _skip_field(text, i, end)
     if not is_ascii:
         return int64(UNDECIDED), i
-    if i - field != 1 or (load_u8(text, field) != ord("w") and load_u8(text, field) != ord("b")):
+    if i - field != 1 or (load_u8(text, field) != _WHITE_TO_MOVE and load_u8(text, field) != _BLACK_TO_MOVE):
         return int64(REFUSED), i
-    side = int64(load_u8(text, field) == ord("b"))
+    side = int64(load_u8(text, field) == _BLACK_TO_MOVE)
     verdict, rule60, i = _read_counters(text, i, end)
     if verdict != ACCEPTED:
         return verdict, i
@@ -320,9 +324,11 @@ def _copy_texts(text, start, end, offsets, data):
     size = int64(0)
     for i in range(len(start)):
         offsets[i] = size
-        for j in range(start[i], end[i]):
-            data[size] = text[j]
-            size += 1
+        begin = start[i]
+        length = end[i] - begin
+        for j in range(length):
+            store_u8(data, size + j, load_u8(text, begin + j))
+        size += length
     offsets[len(start)] = size
 
 
@@ -353,7 +359,7 @@ class BulkFens:
         """(offsets [n + 1] int32, data [.] uint8): the FENs alone, UTF-8, one behind the other."""
         offsets = np.zeros(len(self) + 1, np.int32)
         data = np.empty(int((self.end - self.start).sum()), np.uint8)
-        _copy_texts(self.text, self.start, self.end, offsets, data)
+        _copy_texts(address_of(self.text), self.start, self.end, offsets, address_of(data))
         return offsets, data
 
 
