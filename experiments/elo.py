@@ -28,6 +28,11 @@ def elo_difference(score: float) -> float:
     return 400 * math.log10(score / (1 - score))
 
 
+def expected_score(elo: float) -> float:
+    """Points a game that are expected at this Elo difference."""
+    return 1 / (1 + 10 ** (-elo / 400))
+
+
 @dataclass(frozen=True)
 class PairStatistics:
     """counts: pairs that brought 0, 0.5, 1, 1.5 and 2 points."""
@@ -48,13 +53,17 @@ class PairStatistics:
         """Points a game, from 0 to 1."""
         return _mean(self.counts)
 
-    @property
-    def standard_error(self) -> float:
-        counts = [count + PRIOR_COUNT for count in self.counts]
+    def variance(self, prior_count: float = PRIOR_COUNT) -> float:
+        """Of the pairs' mean scores, with prior_count added to each count."""
+        counts = [count + prior_count for count in self.counts]
         mean = _mean(counts)
         squares = sum(count * (value / 2 - mean) ** 2 for count, value in zip(counts, PAIR_POINTS, strict=True))
-        variance = squares / sum(counts)
-        return math.sqrt(variance / max(1, self.pairs - 1))
+        return squares / sum(counts)
+
+    @property
+    def standard_error(self) -> float:
+        """Of the score."""
+        return math.sqrt(self.variance() / max(1, self.pairs - 1))
 
     @property
     def elo(self) -> float:
@@ -75,11 +84,10 @@ class PairStatistics:
         if not self.pairs:
             return "no complete pair yet"
         low, high = self.elo_interval
-        counts = " ".join(map(str, self.counts))
-        return (
-            f"Elo {self.elo:+.1f} (95 %: {low:+.1f} to {high:+.1f})  LOS {100 * self.los:.1f} %  "
-            f"pairs of 0 ½ 1 1½ 2 points: {counts}"
-        )
+        return f"Elo {self.elo:+.1f} (95 %: {low:+.1f} to {high:+.1f})  LOS {100 * self.los:.1f} %"
+
+    def counts_text(self) -> str:
+        return f"pairs of 0 ½ 1 1½ 2 points: {' '.join(map(str, self.counts))}"
 
 
 def _mean(counts: Iterable[float]) -> float:

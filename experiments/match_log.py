@@ -10,44 +10,20 @@ prints the result of a finished or interrupted match. Game numbers 2p and 2p + 1
 
 import argparse
 import json
+import os
 import sys
-from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
-from experiments.elo import PairStatistics
+from experiments.game_record import GameRecord
 from experiments.play import FORFEITS
-
-RESULTS = {1.0: "1-0", 0.5: "1/2-1/2", 0.0: "0-1"}
-WHITE_POINTS = {text: points for points, text in RESULTS.items()}
+from experiments.sprt import Sprt
+from experiments.standing import Standing
 
 
 class LogError(ValueError):
     """A log that cannot be read or does not fit the match; the message is a sentence."""
-
-
-@dataclass(frozen=True)
-class GameRecord:
-    """moves: all from the start position; the first opening_plies are the opening. slowest_ms: by engine."""
-
-    game: int
-    pair: int
-    seed: str
-    white: str
-    black: str
-    result: str
-    reason: str
-    plies: int
-    opening_plies: int
-    slowest_ms: dict[str, float]
-    moves: str
-    detail: str = ""
-
-    def points(self, name: str) -> float:
-        """Points of the engine of this name."""
-        white = WHITE_POINTS[self.result]
-        return white if self.white == name else 1 - white
 
 
 class MatchLog:
@@ -61,13 +37,15 @@ class MatchLog:
         self.records: list[GameRecord] = []
         if path is None:
             return
+        first = json.dumps({"match": settings})
         text = _whole_lines(path) if path.exists() else ""
         if not text:
-            self._write(json.dumps({"match": settings}))
+            _discard_half_line(path, first)
+            self._write(first)
             return
         logged, self.records = parse_log(text, str(path))
         _require_same(logged, json.loads(json.dumps(settings)), str(path))
-        path.write_text(text, encoding="utf-8")  # without the line that an interruption cut short
+        os.truncate(path, len(text.encode()))  # without the line that an interruption cut short
 
     def add(self, record: GameRecord) -> None:
         self.records.append(record)
@@ -75,13 +53,29 @@ class MatchLog:
             self._write(json.dumps(asdict(record)))
 
     def _write(self, line: str) -> None:
-        with self._path.open("a", encoding="utf-8") as file:
+        with self._path.open("a", encoding="utf-8", newline="\n") as file:
             file.write(f"{line}\n")
+            file.flush()
+            os.fsync(file.fileno())  # a PGN file must not know a game that the log has lost
 
 
 def _whole_lines(path: Path) -> str:
-    text = path.read_text(encoding="utf-8")
-    return text[: text.rfind("\n") + 1]
+    data = path.read_bytes()
+    return data[: data.rfind(b"\n") + 1].decode()
+
+
+def _discard_half_line(path: Path, first: str) -> None:
+    """Empty a file in which an interruption left the beginning of the first line; LogError if it is another file."""
+    if not path.exists():
+        return
+    if not first.encode().startswith(path.read_bytes()):
+        raise LogError(f"{path} is no log of this match; expected another name, or no such file.")
+    os.truncate(path, 0)
+
+
+def read_log(path: Path) -> tuple[dict, list[GameRecord]]:
+    """Settings and games, without a game that is still being written; LogError if it is no log."""
+    return parse_log(_whole_lines(path), str(path))
 
 
 def parse_log(text: str, name: str) -> tuple[dict, list[GameRecord]]:
@@ -106,43 +100,28 @@ def _require_same(logged: dict, present: dict, name: str) -> None:
         )
 
 
-def pair_points(records: Iterable[GameRecord], name: str) -> list[float]:
-    """The engine's points of every complete pair."""
-    games: dict[int, list[float]] = {}
-    for record in records:
-        games.setdefault(record.pair, []).append(record.points(name))
-    return [sum(points) for points in games.values() if len(points) == 2]
+def engine_names(settings: dict) -> tuple[str, str]:
+    """Names of the first and the second engine, from a log's settings."""
+    first, second = (engine["name"] for engine in settings["engines"])
+    return first, second
 
 
-def table_line(records: list[GameRecord], names: tuple[str, str]) -> str:
-    """The standing from the first engine's view, on one line."""
-    points = [record.points(names[0]) for record in records]
-    wins, draws, losses = points.count(1.0), points.count(0.5), points.count(0.0)
-    score = 100 * sum(points) / max(1, len(points))
-    statistics = PairStatistics.of(pair_points(records, names[0]))
-    return f"{names[0]} vs {names[1]}  +{wins} ={draws} -{losses}  {score:.1f} %  {statistics.text()}"
-
-
-def summary_lines(records: list[GameRecord], names: tuple[str, str]) -> list[str]:
-    """The standing, how the games ended, and what went wrong."""
-    reasons = Counter(record.reason for record in records)
-    lines = [
-        f"{len(records)} games  {table_line(records, names)}",
-        "endings: " + ", ".join(f"{count} {reason}" for reason, count in reasons.most_common()),
-    ]
-    for name in names:
-        slowest = max((record.slowest_ms.get(name, 0.0) for record in records), default=0.0)
-        lines.append(f"slowest move of {name}: {slowest:.1f} ms")
-    lines += [f"game {record.game}: {record.detail}" for record in records if record.reason in FORFEITS]
-    return lines
+def forfeit_lines(records: Iterable[GameRecord]) -> list[str]:
+    """What went wrong in the games that were lost otherwise than on the board."""
+    return [f"game {record.game}: {record.detail}" for record in records if record.reason in FORFEITS]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Print the result of a match from its log.")
     parser.add_argument("log", type=Path)
-    path = parser.parse_args().log
-    settings, records = parse_log(_whole_lines(path), str(path))
-    print("\n".join(summary_lines(records, tuple(engine["name"] for engine in settings["engines"]))))
+    try:
+        settings, records = read_log(parser.parse_args().log)
+    except (LogError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    sprt = settings.get("sprt")
+    standing = Standing.of(records, engine_names(settings), sprt and Sprt(**sprt))
+    print("\n".join([*standing.summary_lines(), *forfeit_lines(records)]))
     return 0
 
 

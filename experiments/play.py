@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from experiments.adjudication import NO_ADJUDICATION, Adjudication, white_score
 from experiments.rulebook import BLACK_WINS, START_FEN, WHITE_WINS, RuledGame, RuleError
 from experiments.time_control import TimeControl, Timer, go_text
 from experiments.uci_client import START_POSITION, EngineFailure, SearchOutcome, UciClient
@@ -65,24 +66,32 @@ def root_position(game: RuledGame) -> str:
     return START_POSITION if game.fens[0] == START_FEN else game.fens[0]
 
 
-def play_game(white: Player, black: Player, game: RuledGame, observe: Observer | None = None) -> GameOutcome:
+def play_game(
+    white: Player,
+    black: Player,
+    game: RuledGame,
+    observe: Observer | None = None,
+    adjudication: Adjudication = NO_ADJUDICATION,
+) -> GameOutcome:
     """Play on from where `game` stands until it ends. `observe` sees each search before its move is played.
 
     An engine that fails loses, and its process is ended: `prepare` starts it again.
     """
     slowest = _Slowest()
     timers = Timer(white.control), Timer(black.control)
+    scores: list[float | None] = []
     player = white
     try:
         for player in (white, black):
             player.client.new_game()
-        while (verdict := game.verdict()) is None:
+        while (verdict := game.verdict() or adjudication.verdict(scores, len(game.moves))) is None:
             player, timer = (white, timers[0]) if game.white_to_move else (black, timers[1])
             limits = go_text(timer, *timers)
             outcome = player.search(game, limits, timer.left_ms / 1000 + HANG_GRACE_S)
             slowest.note(game.white_to_move, outcome.elapsed_ms)
             if observe is not None:
                 observe(game, player, outcome)
+            scores.append(white_score(outcome.last_scored, game.white_to_move))
             forfeit = _play_move(game, player, timer, outcome)
             if forfeit is not None:
                 return _lost(player is white, *forfeit, slowest)

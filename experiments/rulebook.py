@@ -28,6 +28,7 @@ START_FEN = "rnbakabnr/9/1c5c1/p1p1p1p1p/9/9/P1P1P1P1P/1C5C1/9/RNBAKABNR w - - 0
 REPETITION_COUNT = 3
 MAX_QUIET_PLIES = 120  # plies without capture, the 60-move rule
 DEFAULT_MAX_PLIES = 300
+LENGTH_LIMIT = "length limit"
 ATTACKERS = frozenset("RNCPrncp")
 
 WHITE_WINS, DRAW, BLACK_WINS = 1.0, 0.5, 0.0  # White's points
@@ -149,7 +150,7 @@ class RuledGame:
         if ATTACKERS.isdisjoint(self.fen.split()[0]):
             return Verdict(DRAW, "no attackers")
         if len(self.moves) >= self._rules.max_plies:
-            return Verdict(DRAW, "length limit")
+            return Verdict(DRAW, LENGTH_LIMIT)
         return None
 
     def _enter(self, fen: str) -> None:

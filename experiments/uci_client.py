@@ -266,15 +266,17 @@ class UciClient:
 
 def _pass_on(pipe, lines: queue.SimpleQueue) -> None:
     """Body of the reader of standard output: (time, line) pairs, and a None for the end."""
-    for line in pipe:
-        lines.put((time.perf_counter(), line.rstrip("\r\n")))
+    with pipe:
+        for line in pipe:
+            lines.put((time.perf_counter(), line.rstrip("\r\n")))
     lines.put((time.perf_counter(), None))
 
 
 def _remember(pipe, complaints: deque) -> None:
     """Body of the reader of standard error."""
-    for line in pipe:
-        complaints.append(line.rstrip("\r\n"))
+    with pipe:
+        for line in pipe:
+            complaints.append(line.rstrip("\r\n"))
 
 
 def parse_info(words: list[str], line: str, translate=lambda move: move) -> InfoLine:
