@@ -9,6 +9,7 @@ import random
 import re
 import string
 import time
+
 import pytest
 
 from games.xiangqi import START_FEN, Game, PositionError
