@@ -17,10 +17,10 @@ class Readiness:
         self._waiting: set[int] = set()
         self._is_long = False
 
-    def ask(self, number: int, is_searching: bool) -> bool:
+    def ask(self, number: int) -> bool:
         """Whether this question was answered; if not, `answer` is to be called when its turn comes."""
         with self._lock:
-            if is_searching or self._is_long:
+            if self._is_long:
                 output.write(ANSWER)
                 return True
             self._waiting.add(number)

@@ -89,7 +89,7 @@ class Session:
             self._commands.ponderhit(self._received)
         elif name == "isready":
             self._received += 1
-            if not self._commands.readiness.ask(self._received, self._commands.is_searching):
+            if not self._commands.readiness.ask(self._received):
                 self._queue.put(Request(self._received, words, line))
         elif name == "setoption" and self._commands.is_for_log(words[1:]):
             self._set_log(words[1:])

@@ -4,7 +4,6 @@ The numbers are those of the reports' list. REPORTS tells where each is tested; 
 """
 
 import importlib
-import itertools
 import random
 import re
 import string
@@ -167,15 +166,6 @@ def test_a_quiet_shuffle_is_a_draw(engine):
     assert any(line.startswith("Verdict: draw (repetition") for line in lines)
     engine.send(f"position startpos moves {' '.join(moves[:-1])}")
     assert engine.search("go depth 4 searchmoves c7b9").infos[-1].cp == 0
-
-
-def test_depth_fields_grow(engine):
-    """E41."""
-    infos = engine.search("go depth 9").infos
-    for before, info in itertools.pairwise(infos):
-        assert info.depth == before.depth + 1
-        assert info.time_ms >= before.time_ms
-        assert info.nodes > before.nodes
 
 
 @pytest.mark.slow
