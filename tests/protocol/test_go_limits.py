@@ -205,7 +205,7 @@ class TestMate:
     def test_ends_when_it_is_found(self, engine):
         set_position(engine, scenes.MATE_IN_ONE)
         searched = engine.search("go mate 1")
-        assert searched.infos[-1].mate == 1
+        assert [info.mate for info in searched.infos].index(1) == len(searched.infos) - 1
         assert not Game(scenes.MATE_IN_ONE, [searched.best_move]).legal_moves()
 
     def test_longer_ones_and_the_first_move(self, engine):
@@ -213,6 +213,7 @@ class TestMate:
         searched = engine.search("go mate 3")
         assert searched.infos[-1].mate == 3
         assert searched.best_move == "i8g9"
+        assert all(info.mate is None or info.mate > 3 for info in searched.infos[:-1])
 
     def test_of_either_side(self, engine):
         """The side to move is mated in two moves at the latest."""

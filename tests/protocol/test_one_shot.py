@@ -1,6 +1,5 @@
 """The command line: arguments are one command, and the process ends when it and its search are done."""
 
-import os
 import signal
 
 import pytest
@@ -108,13 +107,3 @@ def test_a_network_on_the_command_line(tmp_path):
     done = run_once("--network")
     assert done.returncode == 2
     assert "expected the name of a network file" in done.stderr
-
-
-def test_a_read_only_place(tmp_path):
-    """A cache folder that cannot be written to is no reason to fail."""
-    if os.geteuid() == 0:
-        pytest.skip("nothing is read-only for the superuser")
-    folder = tmp_path / "cache"
-    folder.mkdir(mode=0o500)
-    done = run_once("uci", env={"JAXFISH_CACHE_DIR": str(folder)})
-    assert done.returncode == 0, done.stderr
