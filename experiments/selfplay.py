@@ -28,10 +28,11 @@ from pathlib import Path
 import numpy as np
 
 from experiments.selfplay_folder import RunSettings, SelfPlayFolder, Task
-from experiments.selfplay_game import ENDS, GameSettings, PlayedGame, SelfPlayer
+from experiments.selfplay_game import ENDS, GameSettings, OpeningError, PlayedGame, SelfPlayer
 from nets import DEFAULT_NETWORK
 from nnue_jax.network_file import NetworkError, read_network
 from nnue_jax.training.records import RecordsError, shard_path, write_shard
+from search.processors import available_processors
 
 POLL_S = 0.5
 TERMINAL_PERIOD_S, LOG_PERIOD_S = 1.0, 30.0  # between two progress lines
@@ -179,15 +180,15 @@ def make_shards(folder: SelfPlayFolder, settings: RunSettings, games: int, tasks
     live, stop = context.Array("q", len(SUMS)), context.Event()
     progress = Progress(games, games - sum(task.games for task in tasks))
     workers = min(processes, len(tasks))
-    with ProcessPoolExecutor(workers, context, _start_worker, (settings, folder.path, live, stop)) as pool:
+    initial = (settings, folder.path, live, stop)
+    with _interruptible(), ProcessPoolExecutor(workers, context, _start_worker, initial) as pool:
         try:
-            with _interruptible():
-                pending = _submit(pool, tasks)
-                while pending:
-                    done, pending = wait(pending, POLL_S, FIRST_COMPLETED)
-                    for future in done:
-                        future.result()
-                    progress.show(live[:])
+            pending = _submit(pool, tasks)
+            while pending:
+                done, pending = wait(pending, POLL_S, FIRST_COMPLETED)
+                for future in done:
+                    future.result()
+                progress.show(live[:])
         finally:
             stop.set()
             pool.shutdown(cancel_futures=True)
@@ -202,8 +203,19 @@ def run(path: Path, settings: RunSettings, games: int, processes: int) -> dict:
     if tasks:
         # Compile before there are several processes that would all do so.
         SelfPlayer(read_network(settings.network), replace(settings.game, nodes=100), settings.seed).play(0)
-        make_shards(folder, settings, games, tasks, processes)
+        try:
+            make_shards(folder, settings, games, tasks, processes)
+        except Interrupted:
+            folder.end()
+            raise
     return folder.end()
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError
+    return number
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -211,10 +223,10 @@ def parse_arguments() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--games", type=int, required=True, help="in all, with those that are there")
+    parser.add_argument("--games", type=_positive, required=True, help="in all, with those that are there")
     parser.add_argument("--seed", type=int, default=1, help="default %(default)s")
     parser.add_argument("--network", type=Path, default=DEFAULT_NETWORK, help="default: the engine's own")
-    parser.add_argument("--processes", type=int, default=len(os.sched_getaffinity(0)), help="default %(default)s")
+    parser.add_argument("--processes", type=_positive, default=len(available_processors()), help="default %(default)s")
     parser.add_argument("--games-per-shard", type=int, default=100, help="default %(default)s")
     for setting in fields(GameSettings):
         parser.add_argument(
@@ -228,8 +240,8 @@ def main() -> int:
     try:
         game = GameSettings(**{setting.name: getattr(arguments, setting.name) for setting in fields(GameSettings)})
         settings = RunSettings(arguments.seed, arguments.games_per_shard, game, arguments.network)
-        numbers = run(arguments.folder, settings, arguments.games, max(1, arguments.processes))
-    except (OSError, ValueError, NetworkError, RecordsError) as error:
+        numbers = run(arguments.folder, settings, arguments.games, arguments.processes)
+    except (OSError, ValueError, NetworkError, OpeningError, RecordsError) as error:
         print(error, file=sys.stderr)
         return 1
     except BrokenProcessPool as error:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import int64, uint64
 
-from games.jit import kernel, leaf
+from games.jit import kernel, leaf, routine
 from games.memory import aligned_zeros, load_i32, store_i64
 from games.xiangqi.game import Game
 from games.xiangqi.geometry import EMPTY, FILES, PIECES, RANKS, SQUARES, WHITE
@@ -47,9 +47,14 @@ from search.transposition import GENERATIONS, TranspositionTable
 HASH_MIB = 1
 MAX_DEPTH = 40  # of a search; only one that sees the end of the game gets there
 PER_MILLE = 1000
+MAX_OPENINGS = 1000  # half of all are balanced, if settings are sensible
 
 ENDS = (*KINDS_OF_VERDICT, "no-move", "mate", "decided", "length")
 NO_MOVE_LEFT, MATE_FOUND, DECIDED, LENGTH = range(len(KINDS_OF_VERDICT), len(ENDS))
+
+
+class OpeningError(RuntimeError):
+    """No opening could be found; the message is a sentence."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +88,7 @@ class GameSettings:
                 f"{self.max_plies} do not fit together; a game may have {HISTORY_LENGTH - 1}."
             )
         if self.nodes < 1:
-            raise ValueError(f"A search of {self.nodes} nodes finds nothing; expected 1 or more.")
+            raise ValueError(f"A search of {self._settings['nodes'][0]} nodes finds nothing; expected 1 or more.")
 
 
 SETTINGS = np.dtype([(name, "i8") for name in GameSettings.__dataclass_fields__])
@@ -103,6 +108,7 @@ GAME = np.dtype(
         ("searches", "i8"),
         ("nodes", "i8"),
         ("depths", "i8"),  # sum over all searches
+        ("lead", "i8"),  # plies for which White has been far ahead; negative for Black
         ("end", "i8"),  # index in ENDS
         ("white_result", "i8"),  # 1, 0, -1
     ],
@@ -193,7 +199,7 @@ def _best_root_move(searcher):
     return best
 
 
-@leaf
+@routine
 def _search(searcher, histories, game, nodes):
     """Search the position among its root moves; sets move, score and depth of `game`.
 
@@ -229,24 +235,6 @@ def _search(searcher, histories, game, nodes):
 
 
 @leaf
-def _open(searcher, histories, game, settings, first):
-    """Play random openings until one is balanced; the search that says so is the first of the game."""
-    accepted = False
-    while not accepted:
-        game.openings += 1
-        _begin(searcher, game, first)
-        choices = 1 + settings.opening_max_plies - settings.opening_min_plies
-        plies = settings.opening_min_plies + _random_below(game, choices)
-        count = _list_root_moves(searcher, game)
-        while game.last < plies and count > 0:
-            _play(searcher, game, searcher.root_moves[_random_below(game, count)].move)
-            count = _list_root_moves(searcher, game)
-        if count > 0:
-            _search(searcher, histories, game, settings.nodes)
-            accepted = game.depth > 0 and abs(game.score) <= settings.opening_max_score
-
-
-@leaf
 def _finish(game, end, side, points):
     """Note the end and the result: 1, 0 or -1 points for `side`."""
     game.end = end
@@ -273,6 +261,28 @@ def _has_ended(searcher, game, settings, count):
 
 
 @leaf
+def _open(searcher, histories, game, settings, first):
+    """Play random openings until one is balanced, and the search that says so is the first of the game.
+
+    Whether one was found.
+    """
+    for _ in range(MAX_OPENINGS):
+        game.openings += 1
+        _begin(searcher, game, first)
+        choices = 1 + settings.opening_max_plies - settings.opening_min_plies
+        plies = settings.opening_min_plies + _random_below(game, choices)
+        count = _list_root_moves(searcher, game)
+        while game.last < plies and count > 0:
+            _play(searcher, game, searcher.root_moves[_random_below(game, count)].move)
+            count = _list_root_moves(searcher, game)
+        if not _has_ended(searcher, game, settings, count):
+            _search(searcher, histories, game, settings.nodes)
+            if game.depth > 0 and abs(game.score) <= settings.opening_max_score:
+                return True
+    return False
+
+
+@leaf
 def _is_kept(searcher, game, settings):
     """Whether the position that was searched is quiet, and its score says something."""
     if searcher.line.in_check[game.last] or game.depth == 0 or abs(game.score) > settings.kept_max_score:
@@ -292,41 +302,49 @@ def _keep(game, record):
     record.depth = game.depth
 
 
+@leaf
+def _is_decided(game, settings):
+    """Whether the search has found a mate, or one side has been far ahead for long enough."""
+    white_score = game.score if game.position.side == WHITE else -game.score
+    if abs(white_score) >= MATE_IN_MAX_PLY:
+        _finish(game, int64(MATE_FOUND), int64(WHITE), int64(1) if white_score > 0 else int64(-1))
+        return True
+    if white_score > settings.decided_score:
+        game.lead = max(game.lead, 0) + 1
+    elif white_score < -settings.decided_score:
+        game.lead = min(game.lead, 0) - 1
+    else:
+        game.lead = 0
+    if abs(game.lead) < settings.decided_plies:
+        return False
+    _finish(game, int64(DECIDED), int64(WHITE), int64(1) if game.lead > 0 else int64(-1))
+    return True
+
+
+@leaf
+def _choose_move(searcher, game, settings):
+    """The move that the search has found, or now and then any."""
+    if game.last < settings.random_max_ply and _random_below(game, int64(PER_MILLE)) < settings.random_per_mille:
+        return searcher.root_moves[_random_below(game, searcher.root_count)].move
+    return game.move
+
+
 @kernel
 def _play_game(searcher, histories, game, settings, first, records):
-    """Play a game from the position `first` and fill `records`; returns their number."""
-    _open(searcher, histories, game, settings, first)
+    """Play a game from the position `first` and fill `records`; returns their number, or -1 without an opening."""
+    if not _open(searcher, histories, game, settings, first):
+        return int64(-1)
     kept = int64(0)
-    lead = int64(0)  # plies for which White has been far ahead; negative for Black
-    is_searched = True
     while True:
-        if not is_searched:
-            count = _list_root_moves(searcher, game)
-            if _has_ended(searcher, game, settings, count):
-                break
-            _search(searcher, histories, game, settings.nodes)
-        is_searched = False
         if _is_kept(searcher, game, settings):
             _keep(game, records[kept])
             kept += 1
-        side = int64(game.position.side)
-        white_score = game.score if side == WHITE else -game.score
-        if game.score >= MATE_IN_MAX_PLY or game.score <= -MATE_IN_MAX_PLY:
-            _finish(game, int64(MATE_FOUND), int64(WHITE), int64(1) if white_score > 0 else int64(-1))
+        if _is_decided(game, settings):
             break
-        if white_score > settings.decided_score:
-            lead = max(lead, 0) + 1
-        elif white_score < -settings.decided_score:
-            lead = min(lead, 0) - 1
-        else:
-            lead = int64(0)
-        if abs(lead) >= settings.decided_plies:
-            _finish(game, int64(DECIDED), int64(WHITE), int64(1) if lead > 0 else int64(-1))
+        _play(searcher, game, _choose_move(searcher, game, settings))
+        if _has_ended(searcher, game, settings, _list_root_moves(searcher, game)):
             break
-        move = game.move
-        if game.last < settings.random_max_ply and _random_below(game, int64(PER_MILLE)) < settings.random_per_mille:
-            move = searcher.root_moves[_random_below(game, searcher.root_count)].move
-        _play(searcher, game, move)
+        _search(searcher, histories, game, settings.nodes)
     for i in range(kept):
         records[i].result = game.white_result if records[i].packed.side == WHITE else -game.white_result
     return kept
@@ -351,6 +369,7 @@ class SelfPlayer:
 
     def __init__(self, network: Network, settings: GameSettings, seed: int):
         self._seed = seed
+        self._nodes = settings.nodes
         self._settings = np.zeros(1, SETTINGS)
         for name in SETTINGS.names:
             self._settings[name] = getattr(settings, name)
@@ -363,7 +382,7 @@ class SelfPlayer:
         self._searcher = Searcher(SharedParameters(network), self._table, self._shared)
 
     def play(self, number: int) -> PlayedGame:
-        """The game of this number."""
+        """The game of this number; OpeningError if no opening is balanced."""
         self._table.clear()
         self._table.attach(self._searcher.record)
         self._tables.is_used = True
@@ -374,6 +393,11 @@ class SelfPlayer:
         kept = _play_game(
             self._searcher.record, self._tables.record, game, self._settings[0], self._first[0], self._records
         )
+        if kept < 0:
+            raise OpeningError(
+                f"Game {number} found no balanced opening in {MAX_OPENINGS} tries: either its searches of "
+                f"{self._nodes} nodes are too short for one ply, or the limit of its score is too strict."
+            )
         plies = int(game["last"])
         return PlayedGame(
             records=self._records[:kept].copy(),

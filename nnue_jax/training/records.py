@@ -109,6 +109,8 @@ def write_shard(
     lengths = np.asarray(game_lengths_of(records) if game_lengths is None else game_lengths, np.int64)
     if lengths.sum() != len(records):
         raise RecordsError(f"The games have {lengths.sum()} records in all, but there are {len(records)}.")
+    if len(lengths) and lengths.max() > np.iinfo(_LENGTH).max:
+        raise RecordsError(f"A game has {lengths.max()} records; expected {np.iinfo(_LENGTH).max} at most.")
     header = {"version": VERSION, "games": len(lengths), "positions": len(records), "numbers": numbers or {}}
     head = json.dumps(header).encode()
     data = b"".join(
