@@ -1,0 +1,315 @@
+"""The big table on a CPU: rows are gathered, gradients scattered and Adam's step taken by Numba, on several threads.
+
+What the network computes with are integers: weights in int8, rounded sums of the shared and the bucket's part, so that
+the forward pass is that of the quantised network. Rounding and clipping are ignored by gradients ("straight through"),
+except where an accumulator is clipped.
+
+Rows of a batch are worked on by bucket: the 689 rows of the table that a bucket needs stay in a core's cache. Threads
+share the rows of a batch when gathering, the columns of the table when scattering, and piece squares in Adam's step;
+each sum has a fixed order, whatever the number of threads.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numba import float32, int32, int64
+
+from games.jit import kernel, leaf
+from games.memory import address_of, aligned_copy, aligned_zeros
+from nnue_jax.architecture import FEATURE_BUCKETS, LAYER_STACKS, PIECE_SQUARE_FEATURES, PIECE_SQUARES
+from nnue_jax.reference import CLIP_MAX, PRODUCT_SHIFT
+from nnue_jax.rows import apply_rows
+from nnue_jax.training.features import Batch
+from nnue_jax.training.optimiser import AdamStep
+from nnue_jax.training.parameters import SCALE, TABLE_NAMES, Parameters, limit_of
+
+# A product of two accumulators of one is an activation of one: the derivative of the integers' arithmetic in floats.
+_PRODUCT_SLOPE = np.float32(1 / (1 << PRODUCT_SHIFT))
+
+
+class Table:
+    """The parameters in front of the layers, with their moments and gradients."""
+
+    def __init__(self, parameters: Parameters, threads: int):
+        self.width = len(parameters["bias"])
+        self.threads = threads
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="table")
+        self.parameters = {name: aligned_copy(np.asarray(parameters[name], np.float32)) for name in TABLE_NAMES}
+        self.first, self.second = (
+            {name: aligned_zeros(array.shape, np.float32) for name, array in self.parameters.items()} for _ in range(2)
+        )
+        # Gradients by integers, of the sums of both parts; Adam's step leaves zeros.
+        self.weight_gradient = aligned_zeros((PIECE_SQUARE_FEATURES, self.width), np.float32)
+        self.psqt_gradient = aligned_zeros((LAYER_STACKS, PIECE_SQUARE_FEATURES), np.float32)
+        self._bias_gradient = aligned_zeros(self.width, np.float32)
+        # What the network computes with.
+        self.weight = aligned_zeros((PIECE_SQUARE_FEATURES, self.width), np.int8)
+        self.psqt = aligned_zeros((LAYER_STACKS, PIECE_SQUARE_FEATURES), np.int32)
+        self.bias = aligned_zeros(self.width, np.int16)
+        self.quantise()
+
+    def _on_threads(self, function, count: int, step: int = 1) -> None:
+        """function(first, end) for parts of range(count), each a multiple of `step`, one a thread."""
+        ends = [count * (i + 1) // (self.threads * step) * step for i in range(self.threads - 1)] + [count]
+        parts = [(start, end) for start, end in zip([0, *ends], ends, strict=False) if start < end]
+        for task in [self._pool.submit(function, *part) for part in parts]:
+            task.result()
+
+    def quantise(self) -> None:
+        """Set the integers to the rounded parameters."""
+        own = self.parameters
+        self.bias[:] = np.rint(own["bias"] * _BIAS_SCALE)
+        self._on_threads(
+            lambda first, end: _quantise(own["shared"], own["bucket"], self.weight, first, end), PIECE_SQUARES
+        )
+        self._on_threads(
+            lambda first, end: _quantise_psqt(own["psqt_shared"], own["psqt_bucket"], self.psqt, first, end),
+            LAYER_STACKS,
+        )
+
+    def gather(self, batch: Batch, sums: np.ndarray, transformed: np.ndarray, psqt_sums: np.ndarray) -> None:
+        """Fill accumulators [R, W] int16, inputs of fc0 [N, W] uint8 and differences of PSQT sums [N] float32."""
+        self._on_threads(
+            lambda first, end: _gather(
+                address_of(self.weight), self.bias, batch.features, batch.lengths, batch.order, sums, transformed,
+                first, end,
+            ),
+            len(batch.order),
+        )  # fmt: skip
+        self._on_threads(
+            lambda first, end: _gather_psqt(
+                self.psqt, batch.features, batch.lengths, batch.stack_of_tile, batch.tile, psqt_sums, first, end
+            ),
+            batch.slots,
+        )
+
+    def scatter(self, batch: Batch, sums: np.ndarray, inputs_gradient: np.ndarray, psqt_gradient: np.ndarray) -> None:
+        """Add to the gradients, given those of the inputs of fc0 [N, W] and of the PSQT differences [N]."""
+        half = self.width // 2
+        self._on_threads(
+            lambda first, end: _scatter(
+                sums, batch.features, batch.lengths, batch.order, inputs_gradient, self.weight_gradient,
+                self._bias_gradient, first, end,
+            ),
+            half,
+            min(half, 16),
+        )  # fmt: skip
+        _scatter_psqt(batch.features, batch.lengths, batch.stack_of_tile, batch.tile, psqt_gradient, self.psqt_gradient)
+
+    def step(self, adam: AdamStep) -> None:
+        """Adam's step for all parameters; sets the integers, and the gradients to zero."""
+        own, first, second = self.parameters, self.first, self.second
+        hyper = adam.array
+        _step_bias(own["bias"], first["bias"], second["bias"], self._bias_gradient, self.bias, hyper)
+        self._on_threads(
+            lambda start, end: _step_weights(
+                own["shared"], first["shared"], second["shared"], own["bucket"], first["bucket"], second["bucket"],
+                self.weight_gradient, self.weight, hyper, start, end,
+            ),
+            PIECE_SQUARES,
+        )  # fmt: skip
+        self._on_threads(
+            lambda start, end: _step_psqt(
+                own["psqt_shared"], first["psqt_shared"], second["psqt_shared"], own["psqt_bucket"],
+                first["psqt_bucket"], second["psqt_bucket"], self.psqt_gradient, self.psqt, hyper, start, end,
+            ),
+            LAYER_STACKS,
+        )  # fmt: skip
+
+
+_WEIGHT_SCALE, _PSQT_SCALE, _BIAS_SCALE = (np.float32(SCALE[name]) for name in ("weight", "psqt", "bias"))
+_WEIGHT_LIMIT, _PSQT_LIMIT, _BIAS_LIMIT = (np.float32(limit_of(name)) for name in ("weight", "psqt", "bias"))
+
+
+@kernel
+def _quantise(shared, bucket, weight, first, end):
+    for f in range(first, end):
+        for b in range(FEATURE_BUCKETS):
+            own = bucket[b, f]
+            row = weight[b * PIECE_SQUARES + f]
+            both = shared[f]
+            for c in range(len(own)):
+                row[c] = int64(np.rint((both[c] + own[c]) * _WEIGHT_SCALE))
+
+
+@kernel
+def _quantise_psqt(shared, bucket, psqt, first, end):
+    for stack in range(first, end):
+        for b in range(FEATURE_BUCKETS):
+            for f in range(PIECE_SQUARES):
+                whole = shared[stack, f] + bucket[stack, b, f]
+                psqt[stack, b * PIECE_SQUARES + f] = int64(np.rint(whole * _PSQT_SCALE))
+
+
+@kernel
+def _gather(weight, bias, features, lengths, order, sums, transformed, first, end):
+    """For the rows number `first` to `end` of `order`."""
+    width = len(bias)
+    half = width // 2
+    for i in range(first, end):
+        row = int64(order[i])
+        target = sums[row]
+        apply_rows(
+            weight, width, features[row], int64(lengths[row]), int64(0), int64(0),
+            bias.ctypes.data, int64(0), sums.ctypes.data, row * width,
+        )  # fmt: skip
+        products = transformed[row // 2, (row & 1) * half : (row & 1) * half + half]
+        lower = target[:half]
+        upper = target[half:]
+        for c in range(half):
+            one = min(max(int32(lower[c]), int32(0)), int32(CLIP_MAX))
+            other = min(max(int32(upper[c]), int32(0)), int32(CLIP_MAX))
+            products[c] = (one * other) >> int32(PRODUCT_SHIFT)
+
+
+@kernel
+def _gather_psqt(psqt, features, lengths, stack_of_tile, tile, psqt_sums, first, end):
+    """For the slots `first` to `end`."""
+    for slot in range(first, end):
+        column = psqt[stack_of_tile[slot // tile]]
+        total = int64(0)
+        for k in range(int64(lengths[2 * slot])):
+            total += column[features[2 * slot, k]]
+        for k in range(int64(lengths[2 * slot + 1])):
+            total -= column[features[2 * slot + 1, k]]
+        psqt_sums[slot] = total
+
+
+@leaf
+def _slopes(ours, other, gradient, result):
+    """Gradients of clipped accumulators, given those of their products with others."""
+    for c in range(len(result)):
+        value = int32(ours[c])
+        factor = float32(min(max(int32(other[c]), int32(0)), int32(CLIP_MAX)))
+        inside = value >= 0 and value <= CLIP_MAX
+        result[c] = gradient[c] * factor * _PRODUCT_SLOPE if inside else float32(0)
+
+
+@leaf
+def _add_to(target, values):
+    for c in range(len(values)):
+        target[c] += values[c]
+
+
+@kernel
+def _scatter(sums, features, lengths, order, inputs_gradient, weight_gradient, bias_gradient, first, end):
+    """For the columns `first` to `end` of both halves."""
+    half = sums.shape[1] // 2
+    lower = np.empty(end - first, np.float32)
+    upper = np.empty(end - first, np.float32)
+    for i in range(len(order)):
+        row = int64(order[i])
+        length = int64(lengths[row])
+        if length == 0:
+            continue
+        start = (row & 1) * half
+        gradient = inputs_gradient[row // 2, start + first : start + end]
+        ours = sums[row, first:end]
+        other = sums[row, half + first : half + end]
+        _slopes(ours, other, gradient, lower)
+        _slopes(other, ours, gradient, upper)
+        _add_to(bias_gradient[first:end], lower)
+        _add_to(bias_gradient[half + first : half + end], upper)
+        for k in range(length):
+            target = weight_gradient[features[row, k]]
+            _add_to(target[first:end], lower)
+            _add_to(target[half + first : half + end], upper)
+
+
+@kernel
+def _scatter_psqt(features, lengths, stack_of_tile, tile, gradient, psqt_gradient):
+    for slot in range(len(gradient)):
+        column = psqt_gradient[stack_of_tile[slot // tile]]
+        value = gradient[slot]
+        for k in range(int64(lengths[2 * slot])):
+            column[features[2 * slot, k]] += value
+        for k in range(int64(lengths[2 * slot + 1])):
+            column[features[2 * slot + 1, k]] -= value
+
+
+@leaf
+def _adam(value, gradient, first, second, rate, decay, hyper):
+    """(value, first, second) after a step; numbers, float32."""
+    first = hyper[3] * first + hyper[4] * gradient
+    second = hyper[5] * second + hyper[6] * gradient * gradient
+    way = first * hyper[7] / (np.sqrt(second * hyper[8]) + hyper[9])
+    return value - rate * (way + decay * value), first, second
+
+
+@leaf
+def _clip(value, low, high):
+    return min(max(value, low), high)
+
+
+@kernel
+def _step_bias(value, first, second, gradient, bias, hyper):
+    for c in range(len(value)):
+        moved, first[c], second[c] = _adam(
+            value[c], gradient[c] * _BIAS_SCALE, first[c], second[c], hyper[0], float32(0), hyper
+        )
+        value[c] = _clip(moved, -_BIAS_LIMIT, _BIAS_LIMIT)
+        bias[c] = int64(np.rint(value[c] * _BIAS_SCALE))
+        gradient[c] = 0
+
+
+@leaf
+def _step_row(value, first, second, gradient, scale, rate, decay, hyper):
+    """Adam's step of a row; gradients are by integers."""
+    for c in range(len(value)):
+        value[c], first[c], second[c] = _adam(value[c], gradient[c] * scale, first[c], second[c], rate, decay, hyper)
+
+
+@leaf
+def _finish_row(own, shared, gradient, integers, limit, scale):
+    """Limit the sums of own and shared parts, round them, and clear the gradient."""
+    for c in range(len(own)):
+        own[c] = _clip(own[c], -limit - shared[c], limit - shared[c])
+        integers[c] = int32(np.rint((own[c] + shared[c]) * scale))
+        gradient[c] = 0
+
+
+@kernel
+def _step_weights(
+    shared, shared_first, shared_second, bucket, bucket_first, bucket_second, gradient, weight, hyper, start, end
+):
+    """For the piece squares `start` to `end`."""
+    total = np.empty(shared.shape[1], np.float32)
+    for f in range(start, end):
+        total[:] = 0
+        for b in range(FEATURE_BUCKETS):
+            _add_to(total, gradient[b * PIECE_SQUARES + f])
+        both = shared[f]
+        _step_row(both, shared_first[f], shared_second[f], total, _WEIGHT_SCALE, hyper[0], hyper[2], hyper)
+        for c in range(len(both)):
+            both[c] = _clip(both[c], -_WEIGHT_LIMIT, _WEIGHT_LIMIT)
+        for b in range(FEATURE_BUCKETS):
+            row = b * PIECE_SQUARES + f
+            own = bucket[b, f]
+            _step_row(
+                own, bucket_first[b, f], bucket_second[b, f], gradient[row], _WEIGHT_SCALE, hyper[1], hyper[2], hyper
+            )
+            _finish_row(own, both, gradient[row], weight[row], _WEIGHT_LIMIT, _WEIGHT_SCALE)
+
+
+@kernel
+def _step_psqt(
+    shared, shared_first, shared_second, bucket, bucket_first, bucket_second, gradient, psqt, hyper, start, end
+):
+    """For the stacks `start` to `end`."""
+    total = np.empty(PIECE_SQUARES, np.float32)
+    for stack in range(start, end):
+        total[:] = 0
+        for b in range(FEATURE_BUCKETS):
+            _add_to(total, gradient[stack, b * PIECE_SQUARES : (b + 1) * PIECE_SQUARES])
+        both = shared[stack]
+        _step_row(both, shared_first[stack], shared_second[stack], total, _PSQT_SCALE, hyper[0], float32(0), hyper)
+        for c in range(len(both)):
+            both[c] = _clip(both[c], -_PSQT_LIMIT, _PSQT_LIMIT)
+        for b in range(FEATURE_BUCKETS):
+            columns = slice(b * PIECE_SQUARES, (b + 1) * PIECE_SQUARES)
+            own = bucket[stack, b]
+            of_bucket = gradient[stack, columns]
+            _step_row(
+                own, bucket_first[stack, b], bucket_second[stack, b], of_bucket, _PSQT_SCALE, hyper[1], hyper[2], hyper
+            )
+            _finish_row(own, both, of_bucket, psqt[stack, columns], _PSQT_LIMIT, _PSQT_SCALE)

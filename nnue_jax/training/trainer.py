@@ -1,0 +1,240 @@
+"""One step of training: on a CPU, Numba for the table and JAX for the layers behind it; elsewhere all of it in JAX.
+
+Both trainers do the same to the same batch, within what the order of sums in float32 makes of it.
+"""
+
+import os
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from nnue_jax.architecture import FEATURE_BUCKETS, PIECE_SQUARES
+from nnue_jax.jax_devices import keep_compiled_programs
+from nnue_jax.training import model
+from nnue_jax.training.features import Batch
+from nnue_jax.training.model import Aim, Targets
+from nnue_jax.training.optimiser import AdamSettings, AdamStep, adam_directions, stepped
+from nnue_jax.training.parameters import TABLE_NAMES, Parameters, flattened, nested, width_of
+from nnue_jax.training.table import Table
+
+LAYER_GROUPS = ("common", "stack")
+
+
+def make_trainer(parameters: Parameters, aim: Aim, settings: AdamSettings, threads: int | None = None):
+    """The trainer that suits JAX's default device."""
+    if jax.default_backend() == "cpu":
+        return CpuTrainer(parameters, aim, settings, threads)
+    return DeviceTrainer(parameters, aim, settings)
+
+
+def _targets(batch: Batch) -> Targets:
+    return Targets(batch.weight, batch.score, batch.result, batch.gain)
+
+
+def _value(aim: Aim, layers: dict, inputs, psqt_sums, stack_of_tile, targets: Targets) -> jax.Array:
+    positional = model.positional(layers["common"], layers["stack"], inputs, stack_of_tile)
+    return model.value_of(aim, model.psqt_output(psqt_sums), positional, targets)
+
+
+class CpuTrainer:
+    """Keeps the table in NumPy arrays, and the layers where JAX keeps them."""
+
+    def __init__(self, parameters: Parameters, aim: Aim, settings: AdamSettings, threads: int | None = None):
+        keep_compiled_programs()
+        self._aim = aim
+        self._settings = settings
+        self._width = width_of(parameters)
+        self.table = Table(parameters, threads or len(os.sched_getaffinity(0)))
+        self._layers = jax.tree.map(jnp.asarray, {group: parameters[group] for group in LAYER_GROUPS})
+        self._moments = adam_directions(settings).init(self._layers)
+        self._sums = np.zeros((0, self._width), np.int16)
+        self.steps = 0
+
+    def step(self, batch: Batch, rate: float) -> jax.Array:
+        """Learn from a batch; returns its mean loss before that."""
+        inputs, psqt_sums = self._gather(batch)
+        self.steps += 1
+        loss, self._layers, self._moments, inputs_gradient, psqt_gradient = _learn_layers(
+            self._aim, self._settings, self._layers, self._moments, rate, inputs, psqt_sums, batch.stack_of_tile,
+            _targets(batch),
+        )  # fmt: skip
+        self.table.scatter(batch, self._sums, np.asarray(inputs_gradient), np.asarray(psqt_gradient))
+        self.table.step(AdamStep(self._settings, rate, self.steps))
+        return loss
+
+    def losses(self, batch: Batch) -> np.ndarray:
+        """[3] sums, see `model.losses`."""
+        inputs, psqt_sums = self._gather(batch)
+        return np.asarray(
+            _losses_of_layers(self._aim, self._layers, inputs, psqt_sums, batch.stack_of_tile, _targets(batch))
+        )
+
+    def outputs(self, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
+        """([N], [N]) float32: psqt and positional, in internal units."""
+        inputs, psqt_sums = self._gather(batch)
+        found = _outputs_of_layers(self._layers, inputs, psqt_sums, batch.stack_of_tile)
+        return np.asarray(found[0]), np.asarray(found[1])
+
+    def _gather(self, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
+        rows = 2 * batch.slots
+        if len(self._sums) != rows:
+            self._sums = np.zeros((rows, self._width), np.int16)
+        inputs = np.empty((batch.slots, self._width), np.uint8)
+        psqt_sums = np.empty(batch.slots, np.float32)
+        self.table.gather(batch, self._sums, inputs, psqt_sums)
+        return inputs, psqt_sums
+
+    def parameters(self) -> Parameters:
+        return {**self.table.parameters, **jax.tree.map(np.asarray, self._layers)}
+
+    def state(self) -> dict[str, np.ndarray]:
+        """All that a later step depends on, by name."""
+        return flattened(
+            {
+                "parameters": self.parameters(),
+                "first": {**self.table.first, **self._moments.mu},
+                "second": {**self.table.second, **self._moments.nu},
+                "steps": self.steps,
+            }
+        )
+
+    def load_state(self, state: dict[str, np.ndarray]) -> None:
+        """Go on from what `state` told, of a trainer of either kind."""
+        tree = nested(state)
+        for name in TABLE_NAMES:
+            self.table.parameters[name][...] = tree["parameters"][name]
+            self.table.first[name][...] = tree["first"][name]
+            self.table.second[name][...] = tree["second"][name]
+        self.table.quantise()
+        self._layers, self._moments = _layers_and_moments(tree, LAYER_GROUPS)
+        self.steps = int(tree["steps"])
+
+
+def _layers_and_moments(tree: dict, groups) -> tuple[dict, optax.ScaleByAdamState]:
+    parameters, first, second = (
+        jax.tree.map(jnp.asarray, {group: tree[part][group] for group in groups})
+        for part in ("parameters", "first", "second")
+    )
+    return parameters, optax.ScaleByAdamState(jnp.asarray(int(tree["steps"]), jnp.int32), first, second)
+
+
+@partial(jax.jit, static_argnums=(0, 1), donate_argnums=(2, 3))
+def _learn_layers(aim, settings, layers, moments, rate, inputs, psqt_sums, stack_of_tile, targets):
+    """(loss, layers, moments, gradients of the inputs of fc0 and of the PSQT sums)."""
+
+    def loss_of(layers, inputs, psqt_sums):
+        value = _value(aim, layers, inputs, psqt_sums, stack_of_tile, targets)
+        return model.mean_loss(aim, value, targets)
+
+    loss, (gradients, *others) = jax.value_and_grad(loss_of, argnums=(0, 1, 2))(
+        layers, inputs.astype(jnp.float32), psqt_sums
+    )
+    directions, moments = adam_directions(settings).update(gradients, moments)
+    return loss, stepped(settings, layers, directions, rate), moments, *others
+
+
+@partial(jax.jit, static_argnums=0)
+def _losses_of_layers(aim, layers, inputs, psqt_sums, stack_of_tile, targets):
+    value = _value(aim, layers, inputs.astype(jnp.float32), psqt_sums, stack_of_tile, targets)
+    return model.losses(aim, value, targets)
+
+
+@jax.jit
+def _outputs_of_layers(layers, inputs, psqt_sums, stack_of_tile):
+    positional = model.positional(layers["common"], layers["stack"], inputs.astype(jnp.float32), stack_of_tile)
+    return model.psqt_output(psqt_sums), positional
+
+
+class DeviceTrainer:
+    """Keeps everything on JAX's default device."""
+
+    def __init__(self, parameters: Parameters, aim: Aim, settings: AdamSettings):
+        keep_compiled_programs()
+        self._aim = aim
+        self._settings = settings
+        self._parameters = jax.tree.map(jnp.asarray, dict(parameters))
+        self._moments = adam_directions(settings).init(self._parameters)
+        self.steps = 0
+
+    def step(self, batch: Batch, rate: float) -> jax.Array:
+        """Learn from a batch; returns its mean loss before that."""
+        self.steps += 1
+        loss, self._parameters, self._moments = _learn_all(
+            self._aim, self._settings, self._parameters, self._moments, rate, _travelling(batch), _targets(batch)
+        )
+        return loss
+
+    def losses(self, batch: Batch) -> np.ndarray:
+        """[3] sums, see `model.losses`."""
+        return np.asarray(_losses_of_all(self._aim, self._parameters, _travelling(batch), _targets(batch)))
+
+    def outputs(self, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
+        """([N], [N]) float32: psqt and positional, in internal units."""
+        psqt, positional = _outputs_of_all(self._parameters, _travelling(batch))
+        return np.asarray(psqt), np.asarray(positional)
+
+    def parameters(self) -> Parameters:
+        return jax.tree.map(np.asarray, self._parameters)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """All that a later step depends on, by name."""
+        return flattened(
+            {
+                "parameters": self._parameters,
+                "first": self._moments.mu,
+                "second": self._moments.nu,
+                "steps": self.steps,
+            }
+        )
+
+    def load_state(self, state: dict[str, np.ndarray]) -> None:
+        """Go on from what `state` told, of a trainer of either kind."""
+        tree = nested(state)
+        self._parameters, self._moments = _layers_and_moments(tree, tuple(tree["parameters"]))
+        self.steps = int(tree["steps"])
+
+
+def _travelling(batch: Batch) -> dict[str, np.ndarray]:
+    """What a device needs of a batch to find the outputs."""
+    return {"features": batch.features, "lengths": batch.lengths, "stack_of_tile": batch.stack_of_tile}
+
+
+def _outputs(parameters: dict, batch: dict) -> tuple[jax.Array, jax.Array]:
+    """([N], [N]) psqt and positional outputs, in internal units."""
+    features = batch["features"].astype(jnp.int32)
+    present = jnp.arange(features.shape[1]) < batch["lengths"][:, None]
+    weight = model.integers("weight", parameters["shared"] + parameters["bucket"])
+    weight = weight.reshape(FEATURE_BUCKETS * PIECE_SQUARES, -1)
+    rows = jnp.take(weight, features, axis=0, mode="clip") * present[:, :, None]
+    sums = rows.sum(1) + model.integers("bias", parameters["bias"])
+    inputs = model.products(sums.reshape(-1, 2, sums.shape[1]))
+    psqt = model.integers("psqt", parameters["psqt_shared"][:, None] + parameters["psqt_bucket"])
+    stack_of_row = jnp.repeat(batch["stack_of_tile"], len(features) // len(batch["stack_of_tile"]))
+    place = stack_of_row[:, None] * (FEATURE_BUCKETS * PIECE_SQUARES) + features
+    psqt_sums = (jnp.take(psqt.reshape(-1), place, mode="clip") * present).sum(1).reshape(-1, 2)
+    positional = model.positional(parameters["common"], parameters["stack"], inputs, batch["stack_of_tile"])
+    return model.psqt_output(psqt_sums[:, 0] - psqt_sums[:, 1]), positional
+
+
+@partial(jax.jit, static_argnums=(0, 1), donate_argnums=(2, 3))
+def _learn_all(aim, settings, parameters, moments, rate, batch, targets):
+    """(loss, parameters, moments)."""
+
+    def loss_of(parameters):
+        value = model.value_of(aim, *_outputs(parameters, batch), targets)
+        return model.mean_loss(aim, value, targets)
+
+    loss, gradients = jax.value_and_grad(loss_of)(parameters)
+    directions, moments = adam_directions(settings).update(gradients, moments)
+    return loss, stepped(settings, parameters, directions, rate), moments
+
+
+@partial(jax.jit, static_argnums=0)
+def _losses_of_all(aim, parameters, batch, targets):
+    return model.losses(aim, model.value_of(aim, *_outputs(parameters, batch), targets), targets)
+
+
+_outputs_of_all = jax.jit(_outputs)
