@@ -56,7 +56,6 @@ class Settings:
     scale: float
     value: str
     validation_share: float
-    mirrors: bool
     seed: int
 
 
@@ -129,7 +128,7 @@ class Run:
 
     def go(self) -> None:
         """Train to the end."""
-        loader = Loader(self._data, self._settings.batch, self._settings.seed, self._settings.mirrors)
+        loader = Loader(self._data, self._settings.batch, self._settings.seed)
         self._line.say(
             f"{self._data.positions:,} positions to learn from, {len(self._held_out):,} held out, "
             f"scale {self._settings.scale}"
@@ -146,6 +145,10 @@ class Run:
             self._write_network(SMALL_LEVEL if is_last else QUICK_LEVEL)
             self.save()
             self._plot()
+        if not self._output.exists():
+            self._write_network(SMALL_LEVEL)
+
+    def close(self) -> None:
         self._log.close()
 
     def _plot(self) -> None:
@@ -243,7 +246,6 @@ def parse_arguments(words: list[str] | None = None) -> argparse.Namespace:
         help="what is compared: the value the search makes of the outputs, or their sum (default %(default)s)",
     )  # fmt: skip
     parser.add_argument("--validation-share", type=float, default=0.02, help="held out (default %(default)s)")
-    parser.add_argument("--no-mirror", action="store_true", help="leave all positions as they are")
     parser.add_argument("--seed", type=int, default=1, help="default %(default)s")
     parser.add_argument("--init", type=Path, metavar="FILE", help="network to go on from; its width must be the same")
     parser.add_argument("--resume", action="store_true", help="go on from OUT.checkpoint.npz if it is there")
@@ -280,7 +282,6 @@ def settings_of(arguments: argparse.Namespace, data: TrainingData) -> Settings:
         scale=scale,
         value=arguments.value,
         validation_share=arguments.validation_share,
-        mirrors=not arguments.no_mirror,
         seed=arguments.seed,
     )
 
@@ -301,6 +302,8 @@ def main(words: list[str] | None = None) -> int:
         run.save()
         print("\nInterrupted; the same command with --resume goes on.", file=sys.stderr)
         return 130
+    finally:
+        run.close()
     return 0
 
 

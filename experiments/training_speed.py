@@ -33,7 +33,7 @@ def measure_parts(trainer: CpuTrainer, data: TrainingData, size: int, steps: int
     epochs = chain.from_iterable(data.batches(size, SEED, epoch) for epoch in count())
     for number in range(WARM_STEPS + steps):
         times = [time.perf_counter()]
-        batch = make_batch(next(epochs), size, number)
+        batch = make_batch(next(epochs), size)
         for part in (trainer.gather, trainer.learn_layers, trainer.scatter, trainer.learn_table):
             times.append(time.perf_counter())
             part(batch, RATE)

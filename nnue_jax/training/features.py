@@ -9,20 +9,19 @@ Letters, beside those of `architecture`:
 Positions are sorted by layer stack, and each stack begins with a new tile, so a tile of slots shares its weights.
 `order` lists the rows by bucket, so that the part of the table in use stays in a core's cache.
 
-A position may be mirrored, files a and i swapped: it is worth the same. Which ones are is a function of a seed and the
-number of the record alone.
+There is no point in mirroring positions at random, to learn from twice as many: a perspective whose pieces lean to one
+wing is mirrored anyway (`reference.is_mirrored`), so a position and its mirror image have the same features.
 """
 
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numba import int64, uint64
+from numba import int64
 
 from games.jit import kernel, leaf
 from games.xiangqi.geometry import (
     BLACK,
     CANNON,
-    FILES,
     FIRST_OF_KIND,
     KING,
     KNIGHT,
@@ -53,10 +52,6 @@ def _identities(*kinds: int) -> np.ndarray:
 
 
 _ROOKS, _MINORS = _identities(ROOK), _identities(KNIGHT, CANNON)
-
-# [2 * 256] uint8: the square that a piece on a square has, as it is and mirrored.
-_SQUARE = np.tile(np.arange(256, dtype=np.uint8), 2)
-_SQUARE[256 : 256 + SQUARES] += (FILES - 1 - 2 * (np.arange(SQUARES) % FILES)).astype(np.uint8)
 
 
 @dataclass(frozen=True)
@@ -116,11 +111,8 @@ def empty_batch(size: int) -> Batch:
     )
 
 
-def make_batch(records: np.ndarray, size: int, mirror_seed: int | None = None) -> Batch:
-    """A batch for `size` positions of [n] RECORD, n <= size.
-
-    With a `mirror_seed` about half of the positions are mirrored, otherwise none.
-    """
+def make_batch(records: np.ndarray, size: int) -> Batch:
+    """A batch for `size` positions of [n] RECORD, n <= size."""
     count = len(records)
     if count > size:
         raise ValueError(f"There are {count} positions for a batch of {size}.")
@@ -131,10 +123,9 @@ def make_batch(records: np.ndarray, size: int, mirror_seed: int | None = None) -
     _assign_slots(records, batch.tile, slot_of, batch.stack_of_tile)
     batch.sample[:] = -1
     bucket = np.full(2 * batch.slots, FEATURE_BUCKETS, np.uint8)
-    mirrors = mirror_seed is not None
     _fill(
-        records, slot_of, mirrors, np.uint64((mirror_seed or 0) % 2**64), position[0], batch.features, batch.lengths,
-        bucket, batch.sample, batch.weight, batch.score, batch.result, batch.gain,
+        records, slot_of, position[0], batch.features, batch.lengths, bucket, batch.sample, batch.weight, batch.score,
+        batch.result, batch.gain,
     )  # fmt: skip
     _sort_rows(bucket, batch.order, batch.bucket_ends)
     return batch
@@ -176,16 +167,7 @@ def _count(packed, first, identities):
 
 
 @leaf
-def is_mirrored_sample(seed, sample):
-    """A random bit for each record: the top one of splitmix64."""
-    word = (uint64(sample) + seed) * uint64(0x9E3779B97F4A7C15)
-    word = (word ^ (word >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
-    word = (word ^ (word >> uint64(27))) * uint64(0x94D049BB133111EB)
-    return int64((word ^ (word >> uint64(31))) >> uint64(63))
-
-
-@leaf
-def _list_pieces(packed, mirrored, position, places):
+def _list_pieces(packed, position, places):
     """Set the kings, side and material of a POSITION record, and list identity * SQUARES + square of all pieces.
 
     Returns the number of White's pieces, which come first, and of all. No branches: which pieces are gone is nothing
@@ -199,7 +181,7 @@ def _list_pieces(packed, mirrored, position, places):
             white = number
         square = int64(packed.square_of[piece])
         present = int64(square != NO_SQUARE)
-        places[number] = piece * SQUARES + int64(_SQUARE[mirrored * 256 + square])
+        places[number] = piece * SQUARES + square
         material += MATERIAL_UNIT[piece] * present
         number += present
     position.square_of[WHITE_KING] = places[0] - WHITE_KING * SQUARES
@@ -219,13 +201,12 @@ def _mirror_code(places, first, end):
 
 
 @kernel
-def _fill(records, slot_of, mirrors, seed, position, features, lengths, bucket, sample, weight, score, result, gain):
+def _fill(records, slot_of, position, features, lengths, bucket, sample, weight, score, result, gain):
     places = np.empty(PIECES, np.int64)
     codes = np.empty(2, np.int64)
     for i in range(len(records)):
         record = records[i]
-        mirrored = is_mirrored_sample(seed, i) if mirrors else int64(0)
-        white, number = _list_pieces(record.packed, mirrored, position, places)
+        white, number = _list_pieces(record.packed, position, places)
         codes[WHITE] = _mirror_code(places, int64(0), white)
         codes[BLACK] = _mirror_code(places, white, number)
         slot = int64(slot_of[i])

@@ -19,26 +19,24 @@ AHEAD = 3  # batches that are ready or in preparation while one is in use
 class Loader:
     """Makes the training batches of an epoch, from one of them on, in a thread of its own."""
 
-    def __init__(self, data: TrainingData, size: int, seed: int, mirrors: bool = True):
+    def __init__(self, data: TrainingData, size: int, seed: int):
         self._data = data
         self._size = size
         self._seed = seed
-        self._mirrors = mirrors
 
     def batches(self, epoch: int, first: int = 0) -> Iterator[Batch]:
         """All batches of an epoch from number `first` on."""
         parts = self._data.batches(self._size, self._seed, epoch, first)
-        numbers = range(first, self._data.batches_per_epoch(self._size))
 
-        def make(number: int) -> Batch:
-            # One thread takes all tasks in turn, so the parts come in the order of the numbers.
-            return make_batch(next(parts), self._size, self._mirror_seed(epoch, number))
+        def make() -> Batch:
+            # Tasks run one after the other, in one thread.
+            return make_batch(next(parts), self._size)
 
         with ThreadPoolExecutor(1, thread_name_prefix="loader") as pool:
             waiting: deque[Future[Batch]] = deque()
             try:
-                for number in numbers:
-                    waiting.append(pool.submit(make, number))
+                for _ in range(first, self._data.batches_per_epoch(self._size)):
+                    waiting.append(pool.submit(make))
                     if len(waiting) > AHEAD:
                         yield waiting.popleft().result()
                 while waiting:
@@ -46,11 +44,6 @@ class Loader:
             finally:
                 for task in waiting:
                     task.cancel()
-
-    def _mirror_seed(self, epoch: int, number: int) -> int | None:
-        if not self._mirrors:
-            return None
-        return int(np.random.SeedSequence([self._seed, epoch, number]).generate_state(1, np.uint64)[0])
 
 
 def in_batches(records: np.ndarray, size: int) -> Iterator[Batch]:

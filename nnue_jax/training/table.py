@@ -10,6 +10,7 @@ each sum has a fixed order, whatever the number of threads.
 """
 
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import numpy as np
 from numba import float32, int32, int64
@@ -24,7 +25,7 @@ from nnue_jax.rows import apply_rows
 from nnue_jax.simd import store_vector
 from nnue_jax.training.features import Batch
 from nnue_jax.training.optimiser import AdamStep
-from nnue_jax.training.parameters import SCALE, TABLE_NAMES, Parameters, limit_of
+from nnue_jax.training.parameters import LIMIT, SCALE, TABLE_NAMES, Parameters, limit_of
 from nnue_jax.training.vectors import FLOATS, add_floats, load_f32x16
 
 # A product of two accumulators of one is an activation of one: the derivative of the integers' arithmetic in floats.
@@ -35,7 +36,9 @@ _PRODUCT_SLOPE = np.float32(1 / (1 << PRODUCT_SHIFT))
 
 
 _WEIGHT_SCALE, _PSQT_SCALE, _BIAS_SCALE = (np.float32(SCALE[name]) for name in ("weight", "psqt", "bias"))
-_WEIGHT_LIMIT, _PSQT_LIMIT, _BIAS_LIMIT = (np.float32(limit_of(name)) for name in ("weight", "psqt", "bias"))
+# Largest integers, and the parameters that they are.
+_WEIGHT_LIMIT, _PSQT_LIMIT = (np.float32(LIMIT[name]) for name in ("weight", "psqt"))
+_WEIGHT_MAX, _PSQT_MAX, _BIAS_MAX = (np.float32(limit_of(name)) for name in ("weight", "psqt", "bias"))
 
 
 class Table:
@@ -58,17 +61,16 @@ class Table:
         self.bias = aligned_zeros(self.width, np.int16)
         self.quantise()
 
-    def _on_threads(self, function, count: int, step: int = 1) -> None:
-        """function(first, end) for parts of range(count), each a multiple of `step`, one a thread."""
-        ends = [count * (i + 1) // (self.threads * step) * step for i in range(self.threads - 1)] + [count]
-        parts = [(start, end) for start, end in zip([0, *ends], ends, strict=False) if start < end]
-        for task in [self._pool.submit(function, *part) for part in parts]:
+    def _on_threads(self, function, count: int) -> None:
+        """function(first, end) for even parts of range(count), one a thread."""
+        ends = [count * i // self.threads for i in range(self.threads + 1)]
+        for task in [self._pool.submit(function, *part) for part in pairwise(ends)]:
             task.result()
 
     def quantise(self) -> None:
         """Set the integers to the rounded parameters."""
         own = self.parameters
-        self.bias[:] = np.rint(own["bias"] * _BIAS_SCALE)
+        self.bias[:] = np.rint(np.clip(own["bias"], -_BIAS_MAX, _BIAS_MAX) * _BIAS_SCALE)
         self._on_threads(
             lambda first, end: _quantise(own["shared"], own["bucket"], self.weight, first, end), PIECE_SQUARES
         )
@@ -155,24 +157,31 @@ def shares_of_buckets(ends: np.ndarray, columns: int, threads: int) -> list[list
     return shares
 
 
+@leaf
+def _clip(value, low, high):
+    return min(max(value, low), high)
+
+
 @kernel
 def _quantise(shared, bucket, weight, first, end):
+    """For the piece squares `first` to `end`."""
     for f in range(first, end):
         for b in range(FEATURE_BUCKETS):
             own = bucket[b, f]
             row = weight[b * PIECE_SQUARES + f]
             both = shared[f]
             for c in range(len(own)):
-                row[c] = int64(np.rint((both[c] + own[c]) * _WEIGHT_SCALE))
+                row[c] = int64(_clip(np.rint((both[c] + own[c]) * _WEIGHT_SCALE), -_WEIGHT_LIMIT, _WEIGHT_LIMIT))
 
 
 @kernel
 def _quantise_psqt(shared, bucket, psqt, first, end):
+    """For the stacks `first` to `end`."""
     for stack in range(first, end):
         for b in range(FEATURE_BUCKETS):
             for f in range(PIECE_SQUARES):
-                whole = shared[stack, f] + bucket[stack, b, f]
-                psqt[stack, b * PIECE_SQUARES + f] = int64(np.rint(whole * _PSQT_SCALE))
+                whole = np.rint((shared[stack, f] + bucket[stack, b, f]) * _PSQT_SCALE)
+                psqt[stack, b * PIECE_SQUARES + f] = int64(_clip(whole, -_PSQT_LIMIT, _PSQT_LIMIT))
 
 
 @kernel
@@ -315,18 +324,13 @@ def _adam(value, gradient, first, second, rate, decay, hyper):
     return value - rate * (way + decay * value), first, second
 
 
-@leaf
-def _clip(value, low, high):
-    return min(max(value, low), high)
-
-
 @kernel
 def _step_bias(value, first, second, gradient, bias, hyper):
     for c in range(len(value)):
         moved, first[c], second[c] = _adam(
             value[c], gradient[c] * _BIAS_SCALE, first[c], second[c], hyper[0], float32(0), hyper
         )
-        value[c] = _clip(moved, -_BIAS_LIMIT, _BIAS_LIMIT)
+        value[c] = _clip(moved, -_BIAS_MAX, _BIAS_MAX)
         bias[c] = int64(np.rint(value[c] * _BIAS_SCALE))
 
 
@@ -359,14 +363,14 @@ def _step_weights(
         both = shared[f]
         _step_row(both, shared_first[f], shared_second[f], total, _WEIGHT_SCALE, hyper[0], hyper[2], hyper)
         for c in range(len(both)):
-            both[c] = _clip(both[c], -_WEIGHT_LIMIT, _WEIGHT_LIMIT)
+            both[c] = _clip(both[c], -_WEIGHT_MAX, _WEIGHT_MAX)
         for b in range(FEATURE_BUCKETS):
             row = b * PIECE_SQUARES + f
             own = bucket[b, f]
             _step_row(
                 own, bucket_first[b, f], bucket_second[b, f], gradient[row], _WEIGHT_SCALE, hyper[1], hyper[2], hyper
             )
-            _finish_row(own, both, gradient[row], weight[row], _WEIGHT_LIMIT, _WEIGHT_SCALE)
+            _finish_row(own, both, gradient[row], weight[row], _WEIGHT_MAX, _WEIGHT_SCALE)
 
 
 @kernel
@@ -382,7 +386,7 @@ def _step_psqt(
         both = shared[stack]
         _step_row(both, shared_first[stack], shared_second[stack], total, _PSQT_SCALE, hyper[0], float32(0), hyper)
         for c in range(len(both)):
-            both[c] = _clip(both[c], -_PSQT_LIMIT, _PSQT_LIMIT)
+            both[c] = _clip(both[c], -_PSQT_MAX, _PSQT_MAX)
         for b in range(FEATURE_BUCKETS):
             columns = slice(b * PIECE_SQUARES, (b + 1) * PIECE_SQUARES)
             own = bucket[stack, b]
@@ -390,4 +394,4 @@ def _step_psqt(
             _step_row(
                 own, bucket_first[stack, b], bucket_second[stack, b], of_bucket, _PSQT_SCALE, hyper[1], hyper[2], hyper
             )
-            _finish_row(own, both, of_bucket, psqt[stack, columns], _PSQT_LIMIT, _PSQT_SCALE)
+            _finish_row(own, both, of_bucket, psqt[stack, columns], _PSQT_MAX, _PSQT_SCALE)
