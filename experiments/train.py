@@ -2,8 +2,8 @@
 
     python -m experiments.train data/ --output net.nnue --width 256 --epochs 3 --batch 16384 --seed 1
 
-DATA are shards or folders of them. Beside OUT, the network, are written OUT.checkpoint.npz, all that training goes on
-from, OUT.csv, the losses, and OUT.png, a plot of them. Of each shard the last games are held out; after each epoch the
+DATA are folders of shards. Beside OUT, the network, are written OUT.checkpoint.npz, all that training goes on
+from, OUT.csv, the losses, and OUT.png, a plot of them. Of each folder the last games are held out; after each epoch the
 losses on them are logged and the network is written.
 
 With --resume a run that was interrupted, even by `kill -9`, goes on from its last checkpoint and ends with the same
@@ -20,19 +20,24 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import numpy as np
+
 from experiments.make_bootstrap_network import bootstrap_psqt
 from experiments.training_log import LossLog, ProgressLine, plot_log
 from nnue_jax.network_file import QUICK_LEVEL, SMALL_LEVEL, NetworkError, read_network, write_network
 from nnue_jax.training.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
-from nnue_jax.training.loader import Loader, Samples, load_samples, steps_in_epoch, validation_batches
+from nnue_jax.training.dataset import TrainingData
+from nnue_jax.training.loader import Loader, in_batches
 from nnue_jax.training.model import Aim
 from nnue_jax.training.optimiser import AdamSettings, Schedule
 from nnue_jax.training.parameters import parameters_of, random_parameters
 from nnue_jax.training.quantise import check_quantised, quantised
 from nnue_jax.training.records import RecordsError
+from nnue_jax.training.statistics import best_scale
 from nnue_jax.training.trainer import make_trainer
 
 CHECKED_POSITIONS = 4096
+POSITIONS_FOR_SCALE = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,6 @@ class Settings:
     scale: float
     value: str
     validation_share: float
-    mirrors: bool
     seed: int
 
 
@@ -70,20 +74,22 @@ class Progress:
 class Run:
     """One training run, from where it stands to its end."""
 
-    def __init__(self, arguments: argparse.Namespace, settings: Settings, samples: Samples):
+    def __init__(self, arguments: argparse.Namespace, settings: Settings, data: TrainingData):
         self._settings = settings
         self._arguments = arguments
-        self._samples = samples
+        self._data = data
+        self._held_out = data.validation()
         self._output: Path = arguments.output
         self._checkpoint = self._output.with_name(self._output.name + ".checkpoint.npz")
         self._log_path = self._output.with_name(self._output.name + ".csv")
-        self._steps_in_epoch = steps_in_epoch(samples, settings.batch)
+        self._steps_in_epoch = data.batches_per_epoch(settings.batch)
         steps = self._steps_in_epoch * settings.epochs
         self._schedule = Schedule(settings.learning_rate, settings.warmup_steps, steps, settings.final_share)
         self._line = ProgressLine(settings.epochs, steps, settings.batch)
         self._identity = {
             "settings": asdict(settings),
-            "positions": len(samples.training),
+            "positions": [data.positions, data.validation_positions],
+            "max_positions": arguments.max_positions,
             "init": str(arguments.init) if arguments.init else None,
         }
         self.progress = Progress()
@@ -122,7 +128,11 @@ class Run:
 
     def go(self) -> None:
         """Train to the end."""
-        loader = Loader(self._samples, self._settings.batch, self._settings.seed, self._settings.mirrors)
+        loader = Loader(self._data, self._settings.batch, self._settings.seed)
+        self._line.say(
+            f"{self._data.positions:,} positions to learn from, {len(self._held_out):,} held out, "
+            f"scale {self._settings.scale}"
+        )
         if self._trainer.steps == 0:
             self._validate("before training")
         while self.progress.epoch < self._settings.epochs:
@@ -134,8 +144,18 @@ class Run:
             self._write_row(self._validate(f"epoch {self.progress.epoch}"))
             self._write_network(SMALL_LEVEL if is_last else QUICK_LEVEL)
             self.save()
-            plot_log(self._log_path, self._output.with_name(self._output.name + ".png"))
+            self._plot()
+        if not self._output.exists():
+            self._write_network(SMALL_LEVEL)
+
+    def close(self) -> None:
         self._log.close()
+
+    def _plot(self) -> None:
+        try:
+            plot_log(self._log_path, self._output.with_name(self._output.name + ".png"))
+        except ImportError as error:
+            self._line.say(f"No plot was drawn: {error}. The extra 'experiments' brings matplotlib.")
 
     def _learn(self, batch) -> None:
         rate = self._schedule.rate_at(self._trainer.steps)
@@ -168,10 +188,10 @@ class Run:
 
     def _validate(self, when: str) -> dict:
         """Losses on the positions held out, as columns of the log."""
-        if len(self._samples.validation) == 0:
+        if len(self._held_out) == 0:
             return {}
-        batches = validation_batches(self._samples, self._settings.batch)
-        mixed, score, result = sum(map(self._trainer.losses, batches)) / len(self._samples.validation)
+        batches = in_batches(self._held_out, self._settings.batch)
+        mixed, score, result = sum(map(self._trainer.losses, batches)) / len(self._held_out)
         self._line.say(f"{when}: held-out loss {mixed:.5f}, against score {score:.5f}, against result {result:.5f}")
         self._line.pause()
         return {
@@ -189,17 +209,22 @@ class Run:
         self._saved_at = time.monotonic()
         self._line.pause()
 
+    def _some_positions(self) -> np.ndarray:
+        """RECORDs on which the network is checked: held out, or from training if none are."""
+        if len(self._held_out):
+            return self._held_out[:CHECKED_POSITIONS]
+        return next(self._data.batches(min(CHECKED_POSITIONS, self._settings.batch), self._settings.seed, epoch=0))
+
     def _write_network(self, level: int) -> None:
         description = json.dumps({"training": self._identity, "steps": self._trainer.steps})
         network = quantised(self._trainer.parameters(), description)
-        held_out = self._samples.validation if len(self._samples.validation) else self._samples.training
-        check_quantised(network, self._trainer, self._samples.records[held_out[:CHECKED_POSITIONS]])
+        check_quantised(network, self._trainer, self._some_positions())
         write_network(network, self._output, level)
 
 
 def parse_arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", type=Path, nargs="+", metavar="DATA", help="shards, or folders of shards")
+    parser.add_argument("data", type=Path, nargs="+", metavar="DATA", help="folders of shards")
     parser.add_argument("--output", type=Path, required=True, metavar="OUT", help="the .nnue file to write")
     parser.add_argument("--width", type=int, default=256, help="default %(default)s")
     parser.add_argument("--epochs", type=int, default=3, help="default %(default)s")
@@ -215,16 +240,16 @@ def parse_arguments(words: list[str] | None = None) -> argparse.Namespace:
         "--lambda", dest="score_share", type=float, default=0.7, metavar="L",
         help="share of the score in the target, the rest is the result (default %(default)s)",
     )  # fmt: skip
-    parser.add_argument("--scale", type=float, default=600, help="units of a logit (default %(default)s)")
+    parser.add_argument("--scale", type=float, help="internal units of a logit (default: what fits scores to results)")
     parser.add_argument(
         "--value", choices=("search", "sum"), default="search",
         help="what is compared: the value the search makes of the outputs, or their sum (default %(default)s)",
     )  # fmt: skip
     parser.add_argument("--validation-share", type=float, default=0.02, help="held out (default %(default)s)")
-    parser.add_argument("--no-mirror", action="store_true", help="leave all positions as they are")
     parser.add_argument("--seed", type=int, default=1, help="default %(default)s")
     parser.add_argument("--init", type=Path, metavar="FILE", help="network to go on from; its width must be the same")
     parser.add_argument("--resume", action="store_true", help="go on from OUT.checkpoint.npz if it is there")
+    parser.add_argument("--max-positions", type=int, help="in memory at once, 42 bytes each (default: all)")
     parser.add_argument("--threads", type=int, help="of the processor (default: all)")
     parser.add_argument("--log-steps", type=int, default=100, help="steps a row of the log (default %(default)s)")
     parser.add_argument(
@@ -233,7 +258,17 @@ def parse_arguments(words: list[str] | None = None) -> argparse.Namespace:
     return parser.parse_args(words)
 
 
-def settings_of(arguments: argparse.Namespace) -> Settings:
+def fitted_scale(data: TrainingData) -> float:
+    """The scale with which scores promise best what results were, found on an even part of the training positions."""
+    size = min(data.positions, POSITIONS_FOR_SCALE)
+    records = next(data.batches(size, 0, 0))
+    counts = np.zeros((3, 1 << 16), np.int64)
+    np.add.at(counts, (records["result"].astype(np.int64) + 1, records["score"].astype(np.int64) + (1 << 15)), 1)
+    return float(best_scale(counts)[0])
+
+
+def settings_of(arguments: argparse.Namespace, data: TrainingData) -> Settings:
+    scale = arguments.scale if arguments.scale is not None else fitted_scale(data)
     return Settings(
         width=arguments.width,
         epochs=arguments.epochs,
@@ -244,10 +279,9 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
         weight_decay=arguments.weight_decay,
         own_rate=arguments.own_rate,
         score_share=arguments.score_share,
-        scale=arguments.scale,
+        scale=scale,
         value=arguments.value,
         validation_share=arguments.validation_share,
-        mirrors=not arguments.no_mirror,
         seed=arguments.seed,
     )
 
@@ -255,13 +289,10 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
 def main(words: list[str] | None = None) -> int:
     arguments = parse_arguments(words)
     try:
-        samples = load_samples(arguments.data, arguments.validation_share)
-        settings = settings_of(arguments)
-        if steps_in_epoch(samples, settings.batch) == 0:
-            raise RecordsError(
-                f"There are {len(samples.training)} training positions; expected at least a batch of {settings.batch}."
-            )
-        run = Run(arguments, settings, samples)
+        data = TrainingData(arguments.data, arguments.validation_share, arguments.max_positions)
+        if data.batches_per_epoch(arguments.batch) == 0:
+            raise RecordsError(f"There are {data.positions} training positions; expected a batch, {arguments.batch}.")
+        run = Run(arguments, settings_of(arguments, data), data)
     except (RecordsError, CheckpointError, NetworkError, ValueError) as error:
         print(error, file=sys.stderr)
         return 1
@@ -271,6 +302,8 @@ def main(words: list[str] | None = None) -> int:
         run.save()
         print("\nInterrupted; the same command with --resume goes on.", file=sys.stderr)
         return 130
+    finally:
+        run.close()
     return 0
 
 

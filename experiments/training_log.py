@@ -52,7 +52,7 @@ def read_log(path: Path) -> list[dict[str, str]]:
 
 
 def plot_log(path: Path, output: Path) -> None:
-    """Draw the losses of a log over the positions seen, as PNG. Needs matplotlib (the extra `experiments`)."""
+    """Draw the losses of a log over the positions seen, as PNG; ImportError without matplotlib."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

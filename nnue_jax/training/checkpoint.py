@@ -31,8 +31,8 @@ def save_checkpoint(path: Path, state: dict[str, np.ndarray], note: dict) -> Non
 def load_checkpoint(path: Path) -> tuple[dict[str, np.ndarray], dict]:
     """(state, note); CheckpointError if the file is no checkpoint."""
     try:
-        with np.load(path) as file:
-            state = dict(file.items())
+        with path.open("rb") as file, np.load(file) as arrays:
+            state = dict(arrays.items())
         note = json.loads(str(state.pop(_NOTE)))
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise CheckpointError(f"'{path}' is no usable checkpoint: {error}.") from error

@@ -58,7 +58,7 @@ def check_quantised(network: Network, trainer, records: np.ndarray) -> tuple[int
     The network is asked through the engine's own evaluator about [n] RECORDs. QuantisationError if a difference is more
     than BOUND.
     """
-    batch = make_batch(records, np.arange(len(records)), len(records), None)
+    batch = make_batch(records, len(records))
     used = batch.sample >= 0
     order = batch.sample[used]
     found = NumbaBatchEvaluator(network).outputs(np.ascontiguousarray(records["packed"])[order])

@@ -10,21 +10,35 @@ each sum has a fixed order, whatever the number of threads.
 """
 
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import numpy as np
 from numba import float32, int32, int64
 
 from games.jit import kernel, leaf
-from games.memory import address_of, aligned_copy, aligned_zeros
+from games.memory import CACHE_LINE_BYTES, address_of, aligned_copy, aligned_zeros, prefetch
+from games.xiangqi.geometry import KING, PIECES
 from nnue_jax.architecture import FEATURE_BUCKETS, LAYER_STACKS, PIECE_SQUARE_FEATURES, PIECE_SQUARES
+from nnue_jax.features import local_indices
 from nnue_jax.reference import CLIP_MAX, PRODUCT_SHIFT
 from nnue_jax.rows import apply_rows
+from nnue_jax.simd import store_vector
 from nnue_jax.training.features import Batch
 from nnue_jax.training.optimiser import AdamStep
-from nnue_jax.training.parameters import SCALE, TABLE_NAMES, Parameters, limit_of
+from nnue_jax.training.parameters import LIMIT, SCALE, TABLE_NAMES, Parameters, limit_of
+from nnue_jax.training.vectors import FLOATS, add_floats, load_f32x16
 
 # A product of two accumulators of one is an activation of one: the derivative of the integers' arithmetic in floats.
+FLOAT_BYTES, INDEX_BYTES = 4, 2
+AHEAD = 3  # rows between asking for what one needs and needing it
+_OWN_KING = [index for (own, kind, _), index in local_indices().items() if own and kind == KING]
 _PRODUCT_SLOPE = np.float32(1 / (1 << PRODUCT_SHIFT))
+
+
+_WEIGHT_SCALE, _PSQT_SCALE, _BIAS_SCALE = (np.float32(SCALE[name]) for name in ("weight", "psqt", "bias"))
+# Largest integers, and the parameters that they are.
+_WEIGHT_LIMIT, _PSQT_LIMIT = (np.float32(LIMIT[name]) for name in ("weight", "psqt"))
+_WEIGHT_MAX, _PSQT_MAX, _BIAS_MAX = (np.float32(limit_of(name)) for name in ("weight", "psqt", "bias"))
 
 
 class Table:
@@ -41,24 +55,22 @@ class Table:
         # Gradients by integers, of the sums of both parts; Adam's step leaves zeros.
         self.weight_gradient = aligned_zeros((PIECE_SQUARE_FEATURES, self.width), np.float32)
         self.psqt_gradient = aligned_zeros((LAYER_STACKS, PIECE_SQUARE_FEATURES), np.float32)
-        self._bias_gradient = aligned_zeros(self.width, np.float32)
         # What the network computes with.
         self.weight = aligned_zeros((PIECE_SQUARE_FEATURES, self.width), np.int8)
         self.psqt = aligned_zeros((LAYER_STACKS, PIECE_SQUARE_FEATURES), np.int32)
         self.bias = aligned_zeros(self.width, np.int16)
         self.quantise()
 
-    def _on_threads(self, function, count: int, step: int = 1) -> None:
-        """function(first, end) for parts of range(count), each a multiple of `step`, one a thread."""
-        ends = [count * (i + 1) // (self.threads * step) * step for i in range(self.threads - 1)] + [count]
-        parts = [(start, end) for start, end in zip([0, *ends], ends, strict=False) if start < end]
-        for task in [self._pool.submit(function, *part) for part in parts]:
+    def _on_threads(self, function, count: int) -> None:
+        """function(first, end) for even parts of range(count), one a thread."""
+        ends = [count * i // self.threads for i in range(self.threads + 1)]
+        for task in [self._pool.submit(function, *part) for part in pairwise(ends)]:
             task.result()
 
     def quantise(self) -> None:
         """Set the integers to the rounded parameters."""
         own = self.parameters
-        self.bias[:] = np.rint(own["bias"] * _BIAS_SCALE)
+        self.bias[:] = np.rint(np.clip(own["bias"], -_BIAS_MAX, _BIAS_MAX) * _BIAS_SCALE)
         self._on_threads(
             lambda first, end: _quantise(own["shared"], own["bucket"], self.weight, first, end), PIECE_SQUARES
         )
@@ -85,22 +97,28 @@ class Table:
 
     def scatter(self, batch: Batch, sums: np.ndarray, inputs_gradient: np.ndarray, psqt_gradient: np.ndarray) -> None:
         """Add to the gradients, given those of the inputs of fc0 [N, W] and of the PSQT differences [N]."""
-        half = self.width // 2
-        self._on_threads(
-            lambda first, end: _scatter(
-                sums, batch.features, batch.lengths, batch.order, inputs_gradient, self.weight_gradient,
-                self._bias_gradient, first, end,
-            ),
-            half,
-            min(half, 16),
-        )  # fmt: skip
+
+        def scatter_parts(parts: list[tuple[int, int, int, int]]) -> None:
+            for part in parts:
+                _scatter(
+                    sums, batch.features, batch.lengths, batch.order, inputs_gradient, self.weight_gradient, *part
+                )  # fmt: skip
+
+        tasks = [
+            self._pool.submit(scatter_parts, parts)
+            for parts in shares_of_buckets(batch.bucket_ends, self.width // 2, self.threads)
+        ]
         _scatter_psqt(batch.features, batch.lengths, batch.stack_of_tile, batch.tile, psqt_gradient, self.psqt_gradient)
+        for task in tasks:
+            task.result()
 
     def step(self, adam: AdamStep) -> None:
         """Adam's step for all parameters; sets the integers, and the gradients to zero."""
         own, first, second = self.parameters, self.first, self.second
         hyper = adam.array
-        _step_bias(own["bias"], first["bias"], second["bias"], self._bias_gradient, self.bias, hyper)
+        # Every row has its own king and the bias once each.
+        of_kings = self.weight_gradient.reshape(FEATURE_BUCKETS, PIECE_SQUARES, -1)[:, _OWN_KING].sum((0, 1))
+        _step_bias(own["bias"], first["bias"], second["bias"], of_kings, self.bias, hyper)
         self._on_threads(
             lambda start, end: _step_weights(
                 own["shared"], first["shared"], second["shared"], own["bucket"], first["bucket"], second["bucket"],
@@ -117,28 +135,53 @@ class Table:
         )  # fmt: skip
 
 
-_WEIGHT_SCALE, _PSQT_SCALE, _BIAS_SCALE = (np.float32(SCALE[name]) for name in ("weight", "psqt", "bias"))
-_WEIGHT_LIMIT, _PSQT_LIMIT, _BIAS_LIMIT = (np.float32(limit_of(name)) for name in ("weight", "psqt", "bias"))
+def shares_of_buckets(ends: np.ndarray, columns: int, threads: int) -> list[list[tuple[int, int, int, int]]]:
+    """For each thread, parts (first row, end, first column, end) of equal size in all.
+
+    `ends` [24] are the ends of the buckets in the order of rows. A part lies in one bucket, so that no two threads ever
+    write to the same place; a bucket that several threads share is divided by columns.
+    """
+    starts = np.concatenate([[0], ends[:-1]])
+    groups = columns // FLOATS
+    total = int(ends[-1]) * groups
+    shares: list[list[tuple[int, int, int, int]]] = [[] for _ in range(threads)]
+    done = 0
+    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+        owners = [(done + (end - start) * group) * threads // max(1, total) for group in range(groups)]
+        for owner in sorted(set(owners)):
+            if start < end:
+                first = owners.index(owner)
+                part = (start, end, first * FLOATS, (first + owners.count(owner)) * FLOATS)
+                shares[owner].append(part)
+        done += (end - start) * groups
+    return shares
+
+
+@leaf
+def _clip(value, low, high):
+    return min(max(value, low), high)
 
 
 @kernel
 def _quantise(shared, bucket, weight, first, end):
+    """For the piece squares `first` to `end`."""
     for f in range(first, end):
         for b in range(FEATURE_BUCKETS):
             own = bucket[b, f]
             row = weight[b * PIECE_SQUARES + f]
             both = shared[f]
             for c in range(len(own)):
-                row[c] = int64(np.rint((both[c] + own[c]) * _WEIGHT_SCALE))
+                row[c] = int64(_clip(np.rint((both[c] + own[c]) * _WEIGHT_SCALE), -_WEIGHT_LIMIT, _WEIGHT_LIMIT))
 
 
 @kernel
 def _quantise_psqt(shared, bucket, psqt, first, end):
+    """For the stacks `first` to `end`."""
     for stack in range(first, end):
         for b in range(FEATURE_BUCKETS):
             for f in range(PIECE_SQUARES):
-                whole = shared[stack, f] + bucket[stack, b, f]
-                psqt[stack, b * PIECE_SQUARES + f] = int64(np.rint(whole * _PSQT_SCALE))
+                whole = np.rint((shared[stack, f] + bucket[stack, b, f]) * _PSQT_SCALE)
+                psqt[stack, b * PIECE_SQUARES + f] = int64(_clip(whole, -_PSQT_LIMIT, _PSQT_LIMIT))
 
 
 @kernel
@@ -191,29 +234,74 @@ def _add_to(target, values):
         target[c] += values[c]
 
 
+@leaf
+def _add_vector(memory, place, value):
+    store_vector(memory, place, add_floats(load_f32x16(memory, place), value))
+
+
+@leaf
+def _add_to_rows(table, width, rows, length, first, values, columns):
+    """Add the floats at the address `values`, a multiple of FLOATS, to rows of a table, from column `first` on."""
+    c = int64(0)
+    while c + 4 * FLOATS <= columns:
+        one = load_f32x16(values, c)
+        two = load_f32x16(values, c + FLOATS)
+        three = load_f32x16(values, c + 2 * FLOATS)
+        four = load_f32x16(values, c + 3 * FLOATS)
+        for k in range(length):
+            place = int64(rows[k]) * width + first + c
+            _add_vector(table, place, one)
+            _add_vector(table, place + FLOATS, two)
+            _add_vector(table, place + 2 * FLOATS, three)
+            _add_vector(table, place + 3 * FLOATS, four)
+        c += 4 * FLOATS
+    while c < columns:
+        one = load_f32x16(values, c)
+        for k in range(length):
+            _add_vector(table, int64(rows[k]) * width + first + c, one)
+        c += FLOATS
+
+
+@leaf
+def _prefetch_row(sums, features, inputs_gradient, row, first, columns):
+    """Ask for what `_scatter` will need of a row: rows come in an order that the processor does not foresee."""
+    width = sums.shape[1]
+    half = width // 2
+    prefetch(features.ctypes.data, row * PIECES * INDEX_BYTES)
+    for c in range(0, columns * FLOAT_BYTES, CACHE_LINE_BYTES):
+        prefetch(inputs_gradient.ctypes.data, (row * half + first) * FLOAT_BYTES + c)
+    for c in range(0, columns * INDEX_BYTES, CACHE_LINE_BYTES):
+        prefetch(sums.ctypes.data, (row * width + first) * INDEX_BYTES + c)
+        prefetch(sums.ctypes.data, (row * width + half + first) * INDEX_BYTES + c)
+
+
 @kernel
-def _scatter(sums, features, lengths, order, inputs_gradient, weight_gradient, bias_gradient, first, end):
-    """For the columns `first` to `end` of both halves."""
-    half = sums.shape[1] // 2
-    lower = np.empty(end - first, np.float32)
-    upper = np.empty(end - first, np.float32)
-    for i in range(len(order)):
+def _scatter(sums, features, lengths, order, inputs_gradient, weight_gradient, start, stop, first, end):
+    """For the rows number `start` to `stop` of `order` and the columns `first` to `end` of both halves.
+
+    `first` and `end` are multiples of FLOATS.
+    """
+    width = sums.shape[1]
+    half = width // 2
+    columns = end - first
+    gradients = np.empty(2 * columns, np.float32)
+    lower = gradients[:columns]
+    upper = gradients[columns:]
+    values = int64(gradients.ctypes.data)
+    table = int64(weight_gradient.ctypes.data)
+    for i in range(start, stop):
         row = int64(order[i])
         length = int64(lengths[row])
-        if length == 0:
-            continue
-        start = (row & 1) * half
-        gradient = inputs_gradient[row // 2, start + first : start + end]
+        _prefetch_row(sums, features, inputs_gradient, int64(order[min(i + AHEAD, stop - 1)]), first, columns)
+        place = (row & 1) * half + first
+        gradient = inputs_gradient[row // 2, place : place + columns]
         ours = sums[row, first:end]
         other = sums[row, half + first : half + end]
         _slopes(ours, other, gradient, lower)
         _slopes(other, ours, gradient, upper)
-        _add_to(bias_gradient[first:end], lower)
-        _add_to(bias_gradient[half + first : half + end], upper)
-        for k in range(length):
-            target = weight_gradient[features[row, k]]
-            _add_to(target[first:end], lower)
-            _add_to(target[half + first : half + end], upper)
+        rows = features[row]
+        _add_to_rows(table, width, rows, length, first, values, columns)
+        _add_to_rows(table, width, rows, length, half + first, values + columns * FLOAT_BYTES, columns)
 
 
 @kernel
@@ -236,20 +324,14 @@ def _adam(value, gradient, first, second, rate, decay, hyper):
     return value - rate * (way + decay * value), first, second
 
 
-@leaf
-def _clip(value, low, high):
-    return min(max(value, low), high)
-
-
 @kernel
 def _step_bias(value, first, second, gradient, bias, hyper):
     for c in range(len(value)):
         moved, first[c], second[c] = _adam(
             value[c], gradient[c] * _BIAS_SCALE, first[c], second[c], hyper[0], float32(0), hyper
         )
-        value[c] = _clip(moved, -_BIAS_LIMIT, _BIAS_LIMIT)
+        value[c] = _clip(moved, -_BIAS_MAX, _BIAS_MAX)
         bias[c] = int64(np.rint(value[c] * _BIAS_SCALE))
-        gradient[c] = 0
 
 
 @leaf
@@ -281,14 +363,14 @@ def _step_weights(
         both = shared[f]
         _step_row(both, shared_first[f], shared_second[f], total, _WEIGHT_SCALE, hyper[0], hyper[2], hyper)
         for c in range(len(both)):
-            both[c] = _clip(both[c], -_WEIGHT_LIMIT, _WEIGHT_LIMIT)
+            both[c] = _clip(both[c], -_WEIGHT_MAX, _WEIGHT_MAX)
         for b in range(FEATURE_BUCKETS):
             row = b * PIECE_SQUARES + f
             own = bucket[b, f]
             _step_row(
                 own, bucket_first[b, f], bucket_second[b, f], gradient[row], _WEIGHT_SCALE, hyper[1], hyper[2], hyper
             )
-            _finish_row(own, both, gradient[row], weight[row], _WEIGHT_LIMIT, _WEIGHT_SCALE)
+            _finish_row(own, both, gradient[row], weight[row], _WEIGHT_MAX, _WEIGHT_SCALE)
 
 
 @kernel
@@ -304,7 +386,7 @@ def _step_psqt(
         both = shared[stack]
         _step_row(both, shared_first[stack], shared_second[stack], total, _PSQT_SCALE, hyper[0], float32(0), hyper)
         for c in range(len(both)):
-            both[c] = _clip(both[c], -_PSQT_LIMIT, _PSQT_LIMIT)
+            both[c] = _clip(both[c], -_PSQT_MAX, _PSQT_MAX)
         for b in range(FEATURE_BUCKETS):
             columns = slice(b * PIECE_SQUARES, (b + 1) * PIECE_SQUARES)
             own = bucket[stack, b]
@@ -312,4 +394,4 @@ def _step_psqt(
             _step_row(
                 own, bucket_first[stack, b], bucket_second[stack, b], of_bucket, _PSQT_SCALE, hyper[1], hyper[2], hyper
             )
-            _finish_row(own, both, of_bucket, psqt[stack, columns], _PSQT_LIMIT, _PSQT_SCALE)
+            _finish_row(own, both, of_bucket, psqt[stack, columns], _PSQT_MAX, _PSQT_SCALE)

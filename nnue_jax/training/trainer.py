@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
+from games.memory import aligned_zeros
 from nnue_jax.architecture import FEATURE_BUCKETS, PIECE_SQUARES
 from nnue_jax.jax_devices import keep_compiled_programs
 from nnue_jax.training import model
@@ -55,37 +56,52 @@ class CpuTrainer:
 
     def step(self, batch: Batch, rate: float) -> jax.Array:
         """Learn from a batch; returns its mean loss before that."""
-        inputs, psqt_sums = self._gather(batch)
-        self.steps += 1
-        loss, self._layers, self._moments, inputs_gradient, psqt_gradient = _learn_layers(
-            self._aim, self._settings, self._layers, self._moments, rate, inputs, psqt_sums, batch.stack_of_tile,
-            _targets(batch),
-        )  # fmt: skip
-        self.table.scatter(batch, self._sums, np.asarray(inputs_gradient), np.asarray(psqt_gradient))
-        self.table.step(AdamStep(self._settings, rate, self.steps))
+        self.gather(batch)
+        loss = self.learn_layers(batch, rate)
+        self.scatter(batch)
+        self.learn_table(batch, rate)
         return loss
+
+    def gather(self, batch: Batch, rate: float = 0) -> None:
+        """First part of a step: what the table says of the batch."""
+        rows = 2 * batch.slots
+        if len(self._sums) != rows:
+            self._sums = aligned_zeros((rows, self._width), np.int16)
+            self._inputs = aligned_zeros((batch.slots, self._width), np.uint8)
+            self._psqt_sums = aligned_zeros(batch.slots, np.float32)
+        self.table.gather(batch, self._sums, self._inputs, self._psqt_sums)
+
+    def learn_layers(self, batch: Batch, rate: float) -> jax.Array:
+        """Second part: the layers' outputs, gradients and Adam's step; returns the mean loss."""
+        loss, self._layers, self._moments, *gradients = _learn_layers(
+            self._aim, self._settings, self._layers, self._moments, rate, self._inputs, self._psqt_sums,
+            batch.stack_of_tile, _targets(batch),
+        )  # fmt: skip
+        self._gradients = [np.asarray(gradient) for gradient in gradients]
+        return loss
+
+    def scatter(self, batch: Batch, rate: float = 0) -> None:
+        """Third part: gradients of the table."""
+        self.table.scatter(batch, self._sums, *self._gradients)
+
+    def learn_table(self, batch: Batch, rate: float) -> None:
+        """Last part: Adam's step of the table."""
+        self.steps += 1
+        self.table.step(AdamStep(self._settings, rate, self.steps))
 
     def losses(self, batch: Batch) -> np.ndarray:
         """[3] sums, see `model.losses`."""
-        inputs, psqt_sums = self._gather(batch)
-        return np.asarray(
-            _losses_of_layers(self._aim, self._layers, inputs, psqt_sums, batch.stack_of_tile, _targets(batch))
+        self.gather(batch)
+        found = _losses_of_layers(
+            self._aim, self._layers, self._inputs, self._psqt_sums, batch.stack_of_tile, _targets(batch)
         )
+        return np.asarray(found)
 
     def outputs(self, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
         """([N], [N]) float32: psqt and positional, in internal units."""
-        inputs, psqt_sums = self._gather(batch)
-        found = _outputs_of_layers(self._layers, inputs, psqt_sums, batch.stack_of_tile)
+        self.gather(batch)
+        found = _outputs_of_layers(self._layers, self._inputs, self._psqt_sums, batch.stack_of_tile)
         return np.asarray(found[0]), np.asarray(found[1])
-
-    def _gather(self, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
-        rows = 2 * batch.slots
-        if len(self._sums) != rows:
-            self._sums = np.zeros((rows, self._width), np.int16)
-        inputs = np.empty((batch.slots, self._width), np.uint8)
-        psqt_sums = np.empty(batch.slots, np.float32)
-        self.table.gather(batch, self._sums, inputs, psqt_sums)
-        return inputs, psqt_sums
 
     def parameters(self) -> Parameters:
         return {**self.table.parameters, **jax.tree.map(np.asarray, self._layers)}
