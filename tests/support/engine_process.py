@@ -166,7 +166,7 @@ class Engine:
         mark = f"mark {self._marks}"
         self.send(*commands, f"setoption name {mark} value 1")
         lines = self.until(f"info string No such option: {mark}", timeout_s)[:-1]
-        return [line for line in lines if not line.startswith("jaxfish ")]
+        return [line for line in lines if not uci_grammar.BANNER.fullmatch(line)]
 
     def search(self, go: str, timeout_s: float = TIMEOUT_S) -> Searched:
         """Send a `go`, and return what is printed until it has its move."""
