@@ -88,7 +88,7 @@ class GameSettings:
                 f"{self.max_plies} do not fit together; a game may have {HISTORY_LENGTH - 1}."
             )
         if self.nodes < 1:
-            raise ValueError(f"A search of {self._settings['nodes'][0]} nodes finds nothing; expected 1 or more.")
+            raise ValueError(f"A search of {self.nodes} nodes finds nothing; expected 1 or more.")
 
 
 SETTINGS = np.dtype([(name, "i8") for name in GameSettings.__dataclass_fields__])
