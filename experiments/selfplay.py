@@ -17,8 +17,8 @@ import sys
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import fields, replace
@@ -35,6 +35,7 @@ from nnue_jax.training.records import RecordsError, shard_path, write_shard
 from search.processors import available_processors
 
 POLL_S = 0.5
+TASKS_PER_WORKER = 3  # handed over at once: a worker that is done finds the next one waiting
 TERMINAL_PERIOD_S, LOG_PERIOD_S = 1.0, 30.0  # between two progress lines
 WINDOW_S = 120.0  # over which rates are measured
 
@@ -147,31 +148,38 @@ def _duration(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60:02} min"
 
 
+class _Interruption:
+    """Whether SIGINT or SIGTERM has come.
+
+    Nothing is raised, since a signal may come at any moment, as while a lock is held that the workers wait for.
+    """
+
+    def __init__(self):
+        self.asked = False
+
+    def note(self, *_) -> None:
+        self.asked = True
+
+    def require_none(self) -> None:
+        if self.asked:
+            raise Interrupted
+
+
 @contextmanager
-def _interruptible() -> Iterator[None]:
-    """Raise Interrupted on SIGINT and SIGTERM, and once only, so that what follows is not interrupted again."""
-
-    def interrupt(*_) -> None:
-        for number in signals:
-            signal.signal(number, signal.SIG_IGN)
-        raise Interrupted
-
-    signals = (signal.SIGINT, signal.SIGTERM)
-    previous = [signal.signal(number, interrupt) for number in signals]
+def _handling(handler: Callable | signal.Handlers, *signals: signal.Signals) -> Iterator[None]:
+    """Let a function of our own handle signals for a while."""
+    previous = [signal.signal(number, handler) for number in signals]
     try:
         yield
     finally:
-        for number, handler in zip(signals, previous, strict=True):
-            signal.signal(number, handler)
+        for number, before in zip(signals, previous, strict=True):
+            signal.signal(number, before)
 
 
-def _submit(pool: ProcessPoolExecutor, tasks: list[Task]) -> set:
-    """Hand over all tasks. The workers, which start now, ignore SIGINT, which a terminal sends to them as well."""
-    previous = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        return {pool.submit(_make_shard, task) for task in tasks}
-    finally:
-        signal.signal(signal.SIGINT, previous)
+def _submit(pool: ProcessPoolExecutor, tasks: deque[Task], pending: set[Future], limit: int) -> None:
+    """Hand over tasks until `limit` are pending."""
+    while tasks and len(pending) < limit:
+        pending.add(pool.submit(_make_shard, tasks.popleft()))
 
 
 def make_shards(folder: SelfPlayFolder, settings: RunSettings, games: int, tasks: list[Task], processes: int) -> None:
@@ -179,15 +187,23 @@ def make_shards(folder: SelfPlayFolder, settings: RunSettings, games: int, tasks
     context = multiprocessing.get_context("spawn")
     live, stop = context.Array("q", len(SUMS)), context.Event()
     progress = Progress(games, games - sum(task.games for task in tasks))
+    interruption = _Interruption()
+    left, pending = deque(tasks), set()
     workers = min(processes, len(tasks))
-    initial = (settings, folder.path, live, stop)
-    with _interruptible(), ProcessPoolExecutor(workers, context, _start_worker, initial) as pool:
+    with (
+        _handling(interruption.note, signal.SIGINT, signal.SIGTERM),
+        ProcessPoolExecutor(workers, context, _start_worker, (settings, folder.path, live, stop)) as pool,
+    ):
         try:
-            pending = _submit(pool, tasks)
+            # The workers start now; they are to ignore SIGINT, which a terminal sends to them as well.
+            with _handling(signal.SIG_IGN, signal.SIGINT):
+                _submit(pool, left, pending, TASKS_PER_WORKER * workers)
             while pending:
+                interruption.require_none()
                 done, pending = wait(pending, POLL_S, FIRST_COMPLETED)
                 for future in done:
                     future.result()
+                _submit(pool, left, pending, TASKS_PER_WORKER * workers)
                 progress.show(live[:])
         finally:
             stop.set()

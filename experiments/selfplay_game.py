@@ -11,6 +11,9 @@ search says of a quiet position becomes a RECORD. How a game ends:
     the kinds of the judge     repetition, perpetual check and chase, the 60-move rule, dead material
 
 A game depends on its seed, its number, the network and the settings alone.
+
+All leaves of this folder's kernel are in this file, because Numba compiles a kernel anew only if its own file has
+changed, or one of those that `games.jit` watches.
 """
 
 from dataclasses import dataclass
@@ -88,7 +91,7 @@ class GameSettings:
                 f"{self.max_plies} do not fit together; a game may have {HISTORY_LENGTH - 1}."
             )
         if self.nodes < 1:
-            raise ValueError(f"A search of {self._settings['nodes'][0]} nodes finds nothing; expected 1 or more.")
+            raise ValueError(f"A search of {self.nodes} nodes finds nothing; expected 1 or more.")
 
 
 SETTINGS = np.dtype([(name, "i8") for name in GameSettings.__dataclass_fields__])
