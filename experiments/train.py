@@ -17,6 +17,7 @@ import argparse
 import json
 import sys
 import time
+import zlib
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -89,6 +90,7 @@ class Run:
         self._identity = {
             "settings": asdict(settings),
             "positions": [data.positions, data.validation_positions],
+            "held_out_crc": zlib.crc32(self._held_out.tobytes()),
             "max_positions": arguments.max_positions,
             "init": str(arguments.init) if arguments.init else None,
         }

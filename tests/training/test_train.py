@@ -1,6 +1,7 @@
 """`python -m experiments.train`: whole runs on little data."""
 
 import csv
+import json
 import os
 import signal
 import subprocess
@@ -12,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments import train
-from experiments.training_log import COLUMNS, LossLog, plot_log, read_log
+from experiments import train, training_log
+from experiments.training_log import COLUMNS, LossLog, ProgressLine, plot_log, read_log
 from nnue_jax.network_file import read_network
-from nnue_jax.training.records import write_shard
+from nnue_jax.training.records import read_shard, write_shard
 from tests.training.data import some_records
 
 WIDTH = 64
@@ -123,6 +124,20 @@ def test_a_checkpoint_of_other_settings_is_refused(trained, data, capsys):
     assert "belongs to another run" in error and "'seed': 1" in error and "'seed': 2" in error
 
 
+def test_a_checkpoint_of_other_data_is_refused(trained, data, tmp_path, capsys):
+    """Of as many positions."""
+    for path in sorted(data.iterdir()):
+        records = read_shard(path)
+        records["score"] += 1
+        write_shard(tmp_path / path.name, records)
+    assert train.main(words(tmp_path, trained, "--resume", "--scale", f"{scale_of(trained)}")) == 1
+    assert "belongs to another run" in capsys.readouterr().err
+
+
+def scale_of(trained: Path) -> float:
+    return json.loads(read_network(trained).description)["training"]["settings"]["scale"]
+
+
 def test_interrupted_by_the_user(data, tmp_path, monkeypatch, capsys):
     learn = train.Run._learn
     numbers = count(1)
@@ -195,6 +210,17 @@ def test_plot(trained, tmp_path):
     pytest.importorskip("matplotlib")
     plot_log(trained.with_name("net.nnue.csv"), tmp_path / "losses.png")
     assert (tmp_path / "losses.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_live_line_tells_speed_and_time_left(monkeypatch, capsys):
+    clock = iter([0, 0, 10, 16, 17])
+    monkeypatch.setattr(training_log.time, "monotonic", lambda: float(next(clock)))
+    line = ProgressLine(epochs=2, steps=1000, batch=100)
+    for step in (20, 120, 180, 181):  # at 0, 10, 16 and 17 s
+        line.show(1, step, 0.0123, 1e-3)
+    assert capsys.readouterr().err == (
+        "epoch 2 of 2, step 180 of 1,000: loss 0.01230, learning rate 1.0e-03, 1,000 positions/s, 1:22 left\n"
+    )
 
 
 @pytest.mark.slow
