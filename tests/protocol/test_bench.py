@@ -12,7 +12,7 @@ from tests.support import scenes
 from tests.support.engine_process import Engine, run_once
 from tests.support.uci_grammar import CRITICAL_ERROR
 
-SOON_S = 10
+SOON_S = 30
 TOTALS = r"===========================\nTotal time \(ms\) : (\d+)\nNodes searched  : (\d+)\nNodes/second    : (\d+)"
 
 

@@ -16,7 +16,7 @@ from games.xiangqi.geometry import move_text
 from tests.support import scenes
 from tests.support.golden import all_fens
 
-SOON_S = 5
+SOON_S = 30
 
 # Number of a report -> the tests that would fail if it came true, as module.function or module.Class.function.
 REPORTS = {

@@ -41,7 +41,7 @@ DECLARATIONS = [
     "option name Backend type combo default auto var auto var numba",
     "option name Survive Errors type check default false",
 ]
-PATIENCE_S = 15  # for what takes a fraction of a second on an idle machine
+PATIENCE_S = 30  # for what takes a fraction of a second on an idle machine
 READY_LIMIT_S = 3
 
 

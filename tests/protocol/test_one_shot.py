@@ -10,7 +10,7 @@ from tests.support.engine_process import run_once
 from tests.support.golden import DATA
 from tests.support.uci_grammar import CRITICAL_ERROR
 
-SOON_S = 10
+SOON_S = 30
 INTERRUPTED = 130
 
 
