@@ -64,6 +64,11 @@ def default_values(engine: Engine) -> dict[str, str]:
     return values
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _warm(jaxfish):
+    """What is tested here is not a first start, but where a test says so."""
+
+
 @pytest.fixture(scope="module")
 def _shared():
     shared = SharedEngine()
