@@ -40,6 +40,7 @@ from nnue_jax.features import layer_stack_table
 from nnue_jax.value import attacking_material
 
 MIN_TILE, MAX_TILE = 8, 128
+TILE_GROUP = 16
 # `value.blend` and `value.damp`: what a value counts for is (GAIN_OFFSET + material) / GAIN_DIVISOR, and so on.
 GAIN_OFFSET, GAIN_DIVISOR, DAMPING = 17380, 20582, 253
 WHITE_KING, BLACK_KING = WHITE * PIECES_PER_SIDE + KING, BLACK * PIECES_PER_SIDE + KING
@@ -88,9 +89,9 @@ def tile_of(size: int) -> int:
 
 
 def slots_of(size: int) -> int:
-    """N, with room for `size` positions whatever their stacks."""
-    tile = tile_of(size)
-    return tile * (-(-size // tile) + LAYER_STACKS)
+    """N, with room for `size` positions whatever their stacks; the number of tiles is a multiple of TILE_GROUP."""
+    group = tile_of(size) * TILE_GROUP
+    return group * (-(-size // group) + LAYER_STACKS // TILE_GROUP)
 
 
 def empty_batch(size: int) -> Batch:

@@ -125,8 +125,8 @@ def _activations(outputs: jax.Array, square_shift: int, shift: int) -> tuple[jax
 
 
 def _affine(inputs: jax.Array, weight: jax.Array) -> jax.Array:
-    """[T, t, inputs], [T, inputs, outputs] -> [T, t, outputs]."""
-    return jnp.matmul(inputs, weight, precision=lax.Precision.HIGHEST)
+    """[T, t, inputs], [T, outputs, inputs] -> [T, t, outputs]; with this order of the weights derivatives are fast."""
+    return jnp.einsum("tni,toi->tno", inputs, weight, precision=lax.Precision.HIGHEST)
 
 
 def effective_layers(common: dict, stack: dict) -> dict:
@@ -145,11 +145,11 @@ def positional(common: dict, stack: dict, inputs: jax.Array, stack_of_tile: jax.
     hidden0 = _activations(fc0, FC0_SQUARE_SHIFT, FC0_SHIFT)
     fc1 = layers["fc1_bias"][:, None]
     for part, hidden in enumerate(hidden0):
-        fc1 = fc1 + _affine(hidden, layers["fc1_weight"][:, part * HIDDEN : (part + 1) * HIDDEN])
+        fc1 = fc1 + _affine(hidden, layers["fc1_weight"][..., part * HIDDEN : (part + 1) * HIDDEN])
     hidden1 = _activations(fc1, FC1_SQUARE_SHIFT, FC1_SHIFT)
     fc2 = layers["fc2_bias"][:, None]
     for part, hidden in enumerate((*hidden0, *hidden1)):
-        fc2 = fc2 + _affine(hidden, layers["fc2_weight"][:, part * HIDDEN : (part + 1) * HIDDEN])
+        fc2 = fc2 + _affine(hidden, layers["fc2_weight"][..., part * HIDDEN : (part + 1) * HIDDEN])
     output = fc2[..., 0] + fc0[..., SKIP_PLUS] - fc0[..., SKIP_MINUS]
     raw = _truncate(output * _POSITIONAL_SCALE)
     return _truncate(raw / OUTPUT_SCALE).reshape(-1)

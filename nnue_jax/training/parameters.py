@@ -5,7 +5,7 @@
     bucket          [24, 689, W]    what each bucket adds to them
     psqt_shared     [S, 689]
     psqt_bucket     [S, 24, 689]
-    common          the layers fc0, fc1 and fc2, as all stacks have them: weights [inputs, H] and biases [H]
+    common          the layers fc0, fc1 and fc2, as all stacks have them: weights [H, inputs] and biases [H]
     stack           what each stack adds: the same with an axis [S] in front
 
 A shared part learns from every position, so that a bucket or a stack that is rare knows what the others know. Integers
@@ -59,7 +59,7 @@ LIMIT = {
     "fc2_weight": INT8_MAX,
 }
 LAYERS = ("fc0", "fc1", "fc2")
-LAYER_SHAPES = {"fc1": (2 * HIDDEN, HIDDEN), "fc2": (4 * HIDDEN, 1)}
+LAYER_SHAPES = {"fc1": (HIDDEN, 2 * HIDDEN), "fc2": (1, 4 * HIDDEN)}
 TABLE_NAMES = ("bias", "shared", "bucket", "psqt_shared", "psqt_bucket")
 
 # Accumulators of a position with some twenty pieces then spread over the range that is not clipped.
@@ -75,12 +75,12 @@ def limit_of(name: str) -> float:
 
 
 def layer_shapes(width: int) -> dict[str, tuple[int, ...]]:
-    """Of weights [inputs, outputs] and biases [outputs] of one stack."""
+    """Of weights [outputs, inputs] and biases [outputs] of one stack."""
     shapes = {}
     for layer in LAYERS:
-        shape = LAYER_SHAPES.get(layer, (width, HIDDEN))
+        shape = LAYER_SHAPES.get(layer, (HIDDEN, width))
         shapes[f"{layer}_weight"] = shape
-        shapes[f"{layer}_bias"] = shape[1:]
+        shapes[f"{layer}_bias"] = shape[:1]
     return shapes
 
 
@@ -100,7 +100,7 @@ def random_parameters(width: int, seed: int, psqt: np.ndarray) -> Parameters:
         return (rng.uniform(-1, 1, shapes[name]) / np.sqrt(fan)).astype(np.float32)
 
     fc0 = uniform("fc0_weight", _FC0_FAN)
-    fc0[:, SKIP_MINUS] = fc0[:, SKIP_PLUS]
+    fc0[SKIP_MINUS] = fc0[SKIP_PLUS]
     common = {
         "fc0_weight": fc0,
         "fc0_bias": np.full(HIDDEN, 0.1, np.float32),
@@ -143,8 +143,6 @@ def parameters_of(network: Network) -> Parameters:
     common, stack = {}, {}
     for name in layer_shapes(width):
         integers = np.stack([np.asarray(getattr(one, name)) for one in network.stacks])
-        if integers.ndim == 3:
-            integers = integers.transpose(0, 2, 1)
         common[name], stack[name] = _split((integers / SCALE[name]).astype(np.float32), 0)
     return {
         "bias": (network.transformer_bias / SCALE["bias"]).astype(np.float32),

@@ -29,8 +29,6 @@ def quantised(parameters: Parameters, description: str) -> Network:
     for name in layer_shapes(width):
         whole = parameters["common"][name] + parameters["stack"][name]
         layers[name] = _integers(name, whole, "<i4" if name.endswith("bias") else "i1")
-        if whole.ndim == 3:
-            layers[name] = np.ascontiguousarray(layers[name].transpose(0, 2, 1))
     stacks = tuple(
         LayerStack(**{name: np.ascontiguousarray(array[stack]) for name, array in layers.items()})
         for stack in range(LAYER_STACKS)

@@ -4,6 +4,7 @@ Both trainers do the same to the same batch, within what the order of sums in fl
 """
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import jax
@@ -15,13 +16,14 @@ from games.memory import aligned_zeros
 from nnue_jax.architecture import FEATURE_BUCKETS, PIECE_SQUARES
 from nnue_jax.jax_devices import keep_compiled_programs
 from nnue_jax.training import model
-from nnue_jax.training.features import Batch
+from nnue_jax.training.features import TILE_GROUP, Batch
 from nnue_jax.training.model import Aim, Targets
 from nnue_jax.training.optimiser import AdamSettings, AdamStep, adam_directions, stepped
 from nnue_jax.training.parameters import TABLE_NAMES, Parameters, flattened, nested, width_of
 from nnue_jax.training.table import Table
 
 LAYER_GROUPS = ("common", "stack")
+MAX_PART_BYTES = 12 << 20  # of a part's inputs of fc0; glibc keeps no piece of memory above 32 MiB
 
 
 def make_trainer(parameters: Parameters, aim: Aim, settings: AdamSettings, threads: int | None = None):
@@ -48,7 +50,9 @@ class CpuTrainer:
         self._aim = aim
         self._settings = settings
         self._width = width_of(parameters)
-        self.table = Table(parameters, threads or len(os.sched_getaffinity(0)))
+        threads = threads or len(os.sched_getaffinity(0))
+        self.table = Table(parameters, threads)
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="layers")
         self._layers = jax.tree.map(jnp.asarray, {group: parameters[group] for group in LAYER_GROUPS})
         self._moments = adam_directions(settings).init(self._layers)
         self._sums = np.zeros((0, self._width), np.int16)
@@ -69,20 +73,33 @@ class CpuTrainer:
             self._sums = aligned_zeros((rows, self._width), np.int16)
             self._inputs = aligned_zeros((batch.slots, self._width), np.uint8)
             self._psqt_sums = aligned_zeros(batch.slots, np.float32)
+            self._inputs_gradient = aligned_zeros((batch.slots, self._width), np.float32)
+            self._psqt_gradient = aligned_zeros(batch.slots, np.float32)
         self.table.gather(batch, self._sums, self._inputs, self._psqt_sums)
 
     def learn_layers(self, batch: Batch, rate: float) -> jax.Array:
         """Second part: the layers' outputs, gradients and Adam's step; returns the mean loss."""
-        loss, self._layers, self._moments, *gradients = _learn_layers(
-            self._aim, self._settings, self._layers, self._moments, rate, self._inputs, self._psqt_sums,
-            batch.stack_of_tile, _targets(batch),
-        )  # fmt: skip
-        self._gradients = [np.asarray(gradient) for gradient in gradients]
-        return loss
+        targets = _targets(batch)
+        parts = parts_of(batch.slots, self._width)
+
+        def learn_part(number: int):
+            slots = slice(batch.slots * number // parts, batch.slots * (number + 1) // parts)
+            tiles = slice(slots.start // batch.tile, slots.stop // batch.tile)
+            loss, gradients, of_inputs, of_psqt_sums = _layer_gradients(
+                self._aim, self._layers, self._inputs[slots], self._psqt_sums[slots], batch.stack_of_tile[tiles],
+                Targets(*(array[slots] for array in targets)), np.float32(batch.count),
+            )  # fmt: skip
+            self._inputs_gradient[slots] = of_inputs
+            self._psqt_gradient[slots] = of_psqt_sums
+            return loss, gradients
+
+        losses, gradients = zip(*self._pool.map(learn_part, range(parts)), strict=True)
+        self._layers, self._moments = _step_layers(self._settings, self._layers, self._moments, rate, gradients)
+        return sum(losses)
 
     def scatter(self, batch: Batch, rate: float = 0) -> None:
         """Third part: gradients of the table."""
-        self.table.scatter(batch, self._sums, *self._gradients)
+        self.table.scatter(batch, self._sums, self._inputs_gradient, self._psqt_gradient)
 
     def learn_table(self, batch: Batch, rate: float) -> None:
         """Last part: Adam's step of the table."""
@@ -137,19 +154,35 @@ def _layers_and_moments(tree: dict, groups) -> tuple[dict, optax.ScaleByAdamStat
     return parameters, optax.ScaleByAdamState(jnp.asarray(int(tree["steps"]), jnp.int32), first, second)
 
 
-@partial(jax.jit, static_argnums=(0, 1), donate_argnums=(2, 3))
-def _learn_layers(aim, settings, layers, moments, rate, inputs, psqt_sums, stack_of_tile, targets):
-    """(loss, layers, moments, gradients of the inputs of fc0 and of the PSQT sums)."""
+def parts_of(slots: int, width: int) -> int:
+    """Into how many equal parts of whole tiles a batch is divided for the layers, so that threads can share them.
+
+    A part that takes more memory than an allocator keeps for the next step costs several times as much.
+    """
+    parts = 2
+    while parts < TILE_GROUP and slots * width * np.dtype(np.float32).itemsize > parts * MAX_PART_BYTES:
+        parts *= 2
+    return parts
+
+
+@partial(jax.jit, static_argnums=0)
+def _layer_gradients(aim, layers, inputs, psqt_sums, stack_of_tile, targets, count):
+    """(loss, gradients of the layers, of the inputs of fc0, and of the PSQT sums) of a part of `count` positions."""
 
     def loss_of(layers, inputs, psqt_sums):
         value = _value(aim, layers, inputs, psqt_sums, stack_of_tile, targets)
-        return model.mean_loss(aim, value, targets)
+        return model.losses(aim, value, targets)[0] / count
 
-    loss, (gradients, *others) = jax.value_and_grad(loss_of, argnums=(0, 1, 2))(
-        layers, inputs.astype(jnp.float32), psqt_sums
-    )
-    directions, moments = adam_directions(settings).update(gradients, moments)
-    return loss, stepped(settings, layers, directions, rate), moments, *others
+    loss, gradients = jax.value_and_grad(loss_of, argnums=(0, 1, 2))(layers, inputs.astype(jnp.float32), psqt_sums)
+    return loss, *gradients
+
+
+@partial(jax.jit, static_argnums=0, donate_argnums=(1, 2))
+def _step_layers(settings, layers, moments, rate, gradients):
+    """(layers, moments) after a step; `gradients` is a tuple of those of all parts."""
+    total = jax.tree.map(lambda *parts: sum(parts[1:], parts[0]), *gradients)
+    directions, moments = adam_directions(settings).update(total, moments)
+    return stepped(settings, layers, directions, rate), moments
 
 
 @partial(jax.jit, static_argnums=0)
