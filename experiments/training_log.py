@@ -92,10 +92,10 @@ class ProgressLine:
         if self._counted_step is None:
             self._counted_step, self._counted_at = step, now
             return
+        self.rate = (step - self._counted_step) * self._batch / max(now - self._counted_at, 1e-9)
         if now - self._shown_at < (PERIOD_S if self._is_terminal else QUIET_PERIOD_S):
             return
         self._shown_at = now
-        self.rate = (step - self._counted_step) * self._batch / max(now - self._counted_at, 1e-9)
         left_s = (self._steps - step) * self._batch / max(self.rate, 1e-9)
         text = (
             f"epoch {epoch + 1} of {self._epochs}, step {step:,} of {self._steps:,}: loss {loss:.5f}, "
