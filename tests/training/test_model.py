@@ -183,6 +183,11 @@ def test_a_cpu_gets_the_trainer_with_numba():
     assert isinstance(make_trainer(some_parameters(), AIM, SETTINGS), CpuTrainer)
 
 
+def test_an_accelerator_gets_the_trainer_in_jax(monkeypatch):
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    assert isinstance(make_trainer(some_parameters(), AIM, SETTINGS), DeviceTrainer)
+
+
 def test_learning_rate():
     schedule = Schedule(rate=1e-3, warmup_steps=10, steps=100, final_share=0.1)
     rates = [schedule.rate_at(step) for step in range(101)]
