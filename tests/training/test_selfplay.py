@@ -236,7 +236,7 @@ def test_killed_and_taken_up(reference, tmp_path, start):
     process = start(folder, MANY, "--processes", "2")
     wait_for_shards(folder, 2, process)
     process.kill()
-    process.communicate()
+    process.communicate(timeout=DEADLINE_S)
     wait_for_end_of_group(process.pid)
     (folder / "shard-000001.zst.1234.part").write_bytes(b"half a")
     shard_path(folder, 0).unlink()
