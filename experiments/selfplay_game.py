@@ -47,6 +47,12 @@ from search.nodes import ITERATION_DONE
 from search.searcher import Searcher, ThreadTables
 from search.transposition import GENERATIONS, TranspositionTable
 
+# A cached kernel cannot be called by another one, so these are compiled into that of the game.
+_begin_line = routine(begin_line_kernel.py_func)
+_extend_line = routine(extend_line_kernel.py_func)
+_start = routine(start.py_func)
+_advance = routine(advance.py_func)
+
 HASH_MIB = 1
 MAX_DEPTH = 40  # of a search; only one that sees the end of the game gets there
 PER_MILLE = 1000
@@ -157,7 +163,7 @@ def _copy_counters(source, target):
 def _begin(searcher, game, first):
     """Put the position `first` on the board."""
     _copy_position(first, game.position)
-    begin_line_kernel(game.position, searcher.line)
+    _begin_line(game.position, searcher.line)
     game.counters.rule60 = 0
     game.counters.checks[0] = 0
     game.counters.checks[1] = 0
@@ -168,7 +174,7 @@ def _begin(searcher, game, first):
 @leaf
 def _play(searcher, game, move):
     _copy_counters(game.counters, game.before)
-    extend_line_kernel(game.position, searcher.line, game.last, game.before, game.counters, move)
+    _extend_line(game.position, searcher.line, game.last, game.before, game.counters, move)
     game.last += 1
 
 
@@ -219,11 +225,11 @@ def _search(searcher, histories, game, nodes):
     store_i64(searcher.shared, THREAD_COUNT, 1)
     store_i64(searcher.shared, NODE_LIMIT, nodes)
     store_i64(searcher.shared, FIRST_NODE_COUNT, 0)
-    start(searcher)
+    _start(searcher)
     game.depth = 0
     game.move = searcher.root_moves[0].move
     game.score = 0
-    while advance(searcher, histories) == ITERATION_DONE:
+    while _advance(searcher, histories) == ITERATION_DONE:
         best = searcher.root_moves[searcher.root_order[0]]
         game.move = best.move
         game.score = best.score

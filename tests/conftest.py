@@ -1,5 +1,6 @@
 """Fixtures that are dear to make, shared by a whole run."""
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,9 @@ from nnue_jax.network_file import Network, read_network
 from search.engine import Engine
 
 WARM_UP_TIMEOUT_S = 280
+
+# A shell that starts the tests in the background lets them, and what they start, ignore Ctrl-C; but that is tested.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A first example may include compilation, and the machine may be slow.
 settings.register_profile("default", deadline=None)
