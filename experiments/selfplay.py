@@ -29,10 +29,10 @@ import numpy as np
 
 from experiments.selfplay_folder import RunSettings, SelfPlayFolder, Task
 from experiments.selfplay_game import ENDS, GameSettings, OpeningError, PlayedGame, SelfPlayer
+from games.processors import available_processors
 from nets import DEFAULT_NETWORK
 from nnue_jax.network_file import NetworkError, read_network
 from nnue_jax.training.records import RecordsError, shard_path, write_shard
-from search.processors import available_processors
 
 POLL_S = 0.5
 TASKS_PER_WORKER = 3  # handed over at once: a worker that is done finds the next one waiting

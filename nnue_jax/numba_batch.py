@@ -1,6 +1,5 @@
 """The backend `numba`: the kernels of the search, used on many positions at once, on several threads."""
 
-import os
 import queue
 from concurrent.futures import ThreadPoolExecutor
 
@@ -8,6 +7,7 @@ import numpy as np
 from numba import int64
 
 from games.jit import kernel
+from games.processors import available_processors
 from games.xiangqi.geometry import NO_SQUARE
 from games.xiangqi.packed import unpack, unpack_pieces
 from games.xiangqi.position import POSITION
@@ -57,7 +57,7 @@ class NumbaBatchEvaluator(Evaluator):
     maximum_batch = MAXIMUM_BATCH
 
     def __init__(self, network: Network, threads: int | None = None):
-        self.threads = threads or len(os.sched_getaffinity(0))
+        self.threads = threads or len(available_processors())
         self.device = f"{self.threads} CPU thread{'s' if self.threads > 1 else ''}"
         parameters = SharedParameters(network)
         self._idle: queue.SimpleQueue[_Worker] = queue.SimpleQueue()

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from games.processors import available_processors
+
 SYSTEM_NODES = Path("/sys/devices/system/node")
 MAX_THREADS = max(1024, 4 * (os.cpu_count() or 1))  # of a search
 MAX_PROCESSORS = 1 << 16  # no system has more, and a set that names more is a typing error
@@ -21,13 +23,6 @@ Nodes = tuple[tuple[int, ...], ...]
 
 class PolicyError(ValueError):
     """A policy or a set of processors that is refused; the message is a sentence."""
-
-
-def available_processors() -> tuple[int, ...]:
-    """Processors that the calling thread may run on, in rising order."""
-    if hasattr(os, "sched_getaffinity"):
-        return tuple(sorted(os.sched_getaffinity(0)))
-    return tuple(range(os.cpu_count() or 1))
 
 
 def system_nodes(folder: Path = SYSTEM_NODES) -> Nodes:

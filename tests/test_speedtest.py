@@ -9,9 +9,10 @@ import pytest
 
 from experiments.make_speedtest_games import PlayedGame, Settings, module_text, play_games
 from games.memory import address_of, aligned_zeros, huge_page_bytes
+from games.processors import available_processors
 from games.xiangqi.game import Game
 from games.xiangqi.repetition import judge_game
-from search.processors import NumaPolicy, available_processors, format_processors
+from search.processors import NumaPolicy, format_processors
 from uci import speedtest
 from uci.bench import BenchError
 from uci.speedtest import SpeedtestSettings, movetimes_ms, parse_speedtest, run_speedtest, speedtest_tasks

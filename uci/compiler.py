@@ -51,7 +51,7 @@ def compiler_lines() -> list[str]:
 
 
 def _machine() -> dict[str, str]:
-    from search.processors import available_processors
+    from games.processors import available_processors
 
     return {
         "Operating system": platform.platform(),

@@ -4,7 +4,6 @@ Only a few blocks are held at a time, so memory does not grow with the file. Wha
 and the network alone: not on the evaluator, the number of threads, the batches, or interruptions.
 """
 
-import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from games.processors import available_processors
 from games.xiangqi.bulk_fen import BulkFens
 from nnue_jax.evaluator import Evaluator, evaluations
 from uci.evaluation_journal import Journal
@@ -157,7 +157,7 @@ class _Workshop:
 
     def process(self, blocks: Iterator[Block]) -> Iterator[tuple[Block, _Done]]:
         """Blocks, in order, with what was made of them; no more are taken than `SPARE_BLOCKS` allows."""
-        threads = self._settings.threads or processors()
+        threads = self._settings.threads or len(available_processors())
         waiting: deque[tuple[Block, Future[_Done]]] = deque()
         with ThreadPoolExecutor(threads, thread_name_prefix="block") as pool:
             try:
@@ -222,10 +222,3 @@ def _spread(values: np.ndarray, is_refused: np.ndarray) -> np.ndarray:
     spread = np.zeros(len(is_refused), values.dtype)
     spread[~is_refused] = values
     return spread
-
-
-def processors() -> int:
-    """Number of processors that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from games.memory import huge_page_bytes
+from games.processors import available_processors
 from games.xiangqi.game import Game
 from search.engine import Engine
 from search.limits import Limits
-from search.processors import MAX_THREADS, available_processors
+from search.processors import MAX_THREADS
 from search.transposition import MIB
 from uci import output
 from uci.bench import check_count, search_position, whole_number

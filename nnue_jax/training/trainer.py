@@ -3,7 +3,6 @@
 Both trainers do the same to the same batch, within what the order of sums in float32 makes of it.
 """
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -13,6 +12,7 @@ import numpy as np
 import optax
 
 from games.memory import aligned_zeros
+from games.processors import available_processors
 from nnue_jax.architecture import FEATURE_BUCKETS, PIECE_SQUARES
 from nnue_jax.jax_devices import keep_compiled_programs
 from nnue_jax.training import model
@@ -50,7 +50,7 @@ class CpuTrainer:
         self._aim = aim
         self._settings = settings
         self._width = width_of(parameters)
-        threads = threads or len(os.sched_getaffinity(0))
+        threads = threads or len(available_processors())
         self.table = Table(parameters, threads)
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="layers")
         self._layers = jax.tree.map(jnp.asarray, {group: parameters[group] for group in LAYER_GROUPS})
