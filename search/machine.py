@@ -19,12 +19,10 @@ from nnue_jax.numba_evaluator import evaluate
 from search.main_search import (
     child_returned,
     choose_move,
-    enter,
     entered,
     evaluated,
     pass_returned,
     search_move,
-    singular_returned,
     start_moves,
 )
 from search.nodes import (
@@ -58,9 +56,10 @@ from search.nodes import (
     SINGULAR_RETURNED,
     START_MOVES,
     STOPPED,
+    enter,
     top_frame,
 )
-from search.quiescence import q_child_returned, q_enter, q_entered, q_evaluated, q_next_move
+from search.quiescence import q_child_returned, q_entered, q_evaluated, q_next_move
 from search.root import (
     root_child_returned,
     root_finished,
@@ -69,6 +68,7 @@ from search.root import (
     root_next_move,
     root_window,
 )
+from search.singular import singular_returned
 
 
 @kernel
@@ -101,7 +101,7 @@ def advance(searcher, histories):
     while True:
         # The most frequent phases come first, and fall through to what usually follows.
         if phase == Q_ENTER:
-            phase = q_enter(searcher)
+            phase = enter(searcher, Q_JUDGE, Q_ENTERED)
         if phase == JUDGE or phase == Q_JUDGE:
             searcher.verdict = _judged(searcher)
             phase = ENTERED if phase == JUDGE else Q_ENTERED
@@ -120,7 +120,7 @@ def advance(searcher, histories):
         elif phase == Q_CHILD_RETURNED:
             phase = q_child_returned(searcher)
         elif phase == ENTER:
-            phase = enter(searcher)
+            phase = enter(searcher, JUDGE, ENTERED)
         elif phase == ENTERED:
             phase = entered(searcher)
         elif phase == EVALUATED:

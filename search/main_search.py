@@ -4,36 +4,21 @@ Principal variation search with a transposition table. Numbers are in internal u
 and reductions in 1024ths of a ply, unless said otherwise.
 """
 
-import math
-
-import numpy as np
 from numba import int64
 
 from games.jit import leaf
-from games.xiangqi.attacks import gives_check, is_legal
-from games.xiangqi.geometry import EMPTY, NO_MOVE
+from games.xiangqi.attacks import is_legal
+from games.xiangqi.geometry import NO_MOVE
 from games.xiangqi.judge import is_final
-from games.xiangqi.movegen import MAX_MOVES
-from games.xiangqi.position import origin_of, pass_move, target_of
+from games.xiangqi.position import pass_move
 from nnue_jax.value import damp
-from search.history import (
-    butterfly_index,
-    capture_index,
-    continuation_context,
-    continuation_index,
-    continuation_score,
-    note_searched,
-    quiet_score,
-    reward_best,
-)
+from search.history import note_searched, reward_best
 from search.layout import INFINITE, MATE_IN_MAX_PLY, MAX_PLY, NO_VALUE
 from search.nodes import (
     CHILD_RETURNED,
-    ENTERED,
     EVALUATE,
     EVALUATED,
     FULL,
-    JUDGE,
     NEXT_MOVE,
     NULL_WINDOW,
     PASS_RETURNED,
@@ -41,9 +26,7 @@ from search.nodes import (
     REDUCED,
     ROOT_CHILD_RETURNED,
     SEARCH_MOVE,
-    SINGULAR_RETURNED,
     START_MOVES,
-    STOPPED,
     descend,
     draw_value,
     expect,
@@ -51,9 +34,7 @@ from search.nodes import (
     final_value,
     has_attackers,
     leave,
-    look_back,
     mated_in,
-    must_stop,
     narrow_by,
     play,
     play_pass,
@@ -63,7 +44,8 @@ from search.nodes import (
     top_frame,
 )
 from search.picker import begin_main, next_move
-from search.see import PIECE_VALUE, see_at_least
+from search.reductions import PLY, base_reduction, is_pruned, late_reduction
+from search.singular import may_be_singular, search_others
 from search.transposition import (
     EXACT,
     LOWER,
@@ -78,32 +60,8 @@ from search.transposition import (
     value_of,
 )
 
-PLY = 1024  # reductions count in this fraction
-
 # Near the end of the 60-move rule the table's values say little.
 MAX_CUTOFF_RULE60 = 116
-
-
-def _reduction_table() -> np.ndarray:
-    """[MAX_MOVES or MAX_PLY] int64: the product of two entries is a reduction in 1024ths of a ply."""
-    size = max(MAX_MOVES, MAX_PLY) + 1
-    return np.array([0] + [int(21.5 * math.log(n)) for n in range(1, size)], np.int64)
-
-
-REDUCTIONS = _reduction_table()
-
-
-@leaf
-def enter(searcher):
-    frame = top_frame(searcher)
-    ply = searcher.ply
-    if must_stop(searcher):
-        return STOPPED
-    if frame.is_pv:
-        searcher.pv_length[ply] = 0
-        searcher.selective_depth = max(searcher.selective_depth, ply + 1)
-    searcher.verdict = 0
-    return JUDGE if look_back(searcher, frame) else ENTERED
 
 
 @leaf
@@ -241,135 +199,12 @@ def choose_move(searcher, histories):
         frame.move_count += 1
         frame.extension = 0
         frame.reduction = base_reduction(frame)
-        if frame.best_value > -MATE_IN_MAX_PLY and _is_pruned(searcher, histories, frame, move):
+        if frame.best_value > -MATE_IN_MAX_PLY and is_pruned(searcher, histories, frame, move):
             continue
-        if _may_be_singular(searcher, frame, move):
-            return _search_others(searcher, frame, move)
+        if may_be_singular(searcher, frame, move):
+            return search_others(searcher, frame, move)
         frame.move = move
         return SEARCH_MOVE
-
-
-@leaf
-def base_reduction(frame):
-    """Late move reduction before the history of the move is known."""
-    reduction = REDUCTIONS[min(frame.depth, MAX_PLY)] * REDUCTIONS[frame.move_count] + 600
-    if not frame.improving:
-        reduction += 300
-    return reduction
-
-
-@leaf
-def _is_pruned(searcher, histories, frame, move):
-    """Whether a legal move can be left out, given that another has saved the side from mate."""
-    position = searcher.position
-    depth = frame.depth
-    victim = int64(position.board[target_of(move)])
-    if not frame.skip_quiets and frame.move_count >= (3 + depth * depth) // (2 - frame.improving):
-        frame.skip_quiets = 1
-    if not has_attackers(position):
-        return False
-    reduced_depth = max(frame.depth - 1 - frame.reduction // PLY, 0)
-    if victim != EMPTY:
-        if reduced_depth < 7 and not frame.in_check and not gives_check(position, move):
-            history = int64(histories.captures[capture_index(position, move)])
-            optimistic = frame.static_eval + 322 + 336 * reduced_depth + PIECE_VALUE[victim] + history // 8
-            if optimistic <= frame.alpha:
-                return True
-        return not see_at_least(position, move, -200 * depth)
-    piece = int64(position.board[origin_of(move)])
-    history = continuation_score(histories, continuation_context(frame), continuation_index(piece, move))
-    if history < -4500 * depth:
-        return True
-    history += 2 * int64(histories.butterfly[butterfly_index(position.side, move)])
-    reduced_depth = max(reduced_depth + history // 8192, 0)
-    if not frame.in_check and reduced_depth < 9:
-        optimistic = frame.static_eval + 130 + 129 * reduced_depth
-        if optimistic <= frame.alpha and not gives_check(position, move):
-            if frame.best_value <= optimistic and optimistic < MATE_IN_MAX_PLY:
-                frame.best_value = optimistic
-            return True
-    return not see_at_least(position, move, -35 * reduced_depth * reduced_depth)
-
-
-@leaf
-def _may_be_singular(searcher, frame, move):
-    """Whether to ask if the table's move is much better than all others."""
-    return (
-        move == frame.tt_move
-        and frame.depth >= 6 + frame.tt_pv
-        and frame.excluded == NO_MOVE
-        and frame.tt_bound & LOWER
-        and frame.tt_depth >= frame.depth - 3
-        and abs(frame.tt_value) < MATE_IN_MAX_PLY
-        and searcher.ply < 2 * searcher.depth
-    )
-
-
-@leaf
-def _singular_beta(frame):
-    return frame.tt_value - (44 + 72 * int64(frame.tt_pv and not frame.is_pv)) * frame.depth // 69
-
-
-@leaf
-def _search_others(searcher, frame, move):
-    """Search this node without `move`, at half the depth, on a frame of its own."""
-    beta = _singular_beta(frame)
-    frame.move = move
-    frame.return_phase = SINGULAR_RETURNED
-    searcher.top += 1
-    other = searcher.frames[searcher.top]
-    other.alpha = beta - 1
-    other.beta = beta
-    other.first_alpha = beta - 1
-    other.depth = (frame.depth - 1) // 2
-    other.is_pv = 0
-    other.cut_node = frame.cut_node
-    other.excluded = move
-    other.in_check = frame.in_check
-    other.counters.rule60 = frame.counters.rule60
-    other.counters.checks[0] = frame.counters.checks[0]
-    other.counters.checks[1] = frame.counters.checks[1]
-    other.counters.since_pass = frame.counters.since_pass
-    other.table_key = frame.table_key
-    other.tt_hit = frame.tt_hit
-    other.tt_move = move
-    other.tt_value = frame.tt_value
-    other.tt_depth = frame.tt_depth
-    other.tt_bound = frame.tt_bound
-    other.tt_pv = frame.tt_pv
-    other.raw_eval = frame.raw_eval
-    other.static_eval = frame.static_eval
-    other.evaluation = frame.evaluation
-    other.improving = frame.improving
-    other.eval_1 = frame.eval_1
-    other.eval_2 = frame.eval_2
-    other.after_pass = frame.after_pass
-    other.continuation_1 = frame.continuation_1
-    other.continuation_2 = frame.continuation_2
-    other.continuation_3 = frame.continuation_3
-    other.continuation_4 = frame.continuation_4
-    other.begin = frame.end
-    other.end = frame.end
-    return START_MOVES
-
-
-@leaf
-def singular_returned(searcher):
-    """Extend the table's move if all others failed low, and cut if two moves fail high."""
-    frame = top_frame(searcher)
-    value = searcher.value
-    beta = _singular_beta(frame)
-    if value < beta:
-        frame.extension = 1
-        if not frame.is_pv and value < beta - 40:
-            frame.extension = 2
-    elif value >= frame.beta and abs(value) < MATE_IN_MAX_PLY:
-        return leave(searcher, frame, value)
-    elif frame.tt_value >= frame.beta:
-        frame.extension = -3
-    elif frame.cut_node:
-        frame.extension = -2
-    return SEARCH_MOVE
 
 
 @leaf
@@ -392,7 +227,7 @@ def search_move(searcher, histories):
     alpha = frame.alpha
     frame.return_phase = CHILD_RETURNED if searcher.top > 0 else ROOT_CHILD_RETURNED
     if frame.depth >= 2 and frame.move_count > 1 + frame.is_pv:
-        reduction = _reduction(searcher, histories, frame, move)
+        reduction = late_reduction(searcher, histories, frame, move)
         reduced = max(1, min(depth - reduction // PLY, depth + 1))
         frame.reduction = depth - reduced
         play(searcher, frame, move)
@@ -405,24 +240,6 @@ def search_move(searcher, histories):
         return _descend_full(searcher, frame, depth)
     frame.mode = NULL_WINDOW
     return descend(searcher, frame, -alpha - 1, -alpha, depth, 1 - frame.cut_node)
-
-
-@leaf
-def _reduction(searcher, histories, frame, move):
-    position = searcher.position
-    reduction = frame.reduction
-    if frame.tt_pv:
-        reduction -= 1024 + 512 * frame.is_pv
-    if frame.cut_node:
-        reduction += 1700
-    victim = int64(position.board[target_of(move)])
-    if victim != EMPTY:
-        history = 6 * PIECE_VALUE[victim] + int64(histories.captures[capture_index(position, move)])
-    else:
-        if frame.tt_move != NO_MOVE and position.board[target_of(frame.tt_move)] != EMPTY:
-            reduction += 900
-        history = quiet_score(position, histories, continuation_context(frame), move)
-    return reduction - history * 946 // 8192
 
 
 @leaf

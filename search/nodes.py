@@ -236,6 +236,20 @@ def look_back(searcher, frame):
 
 
 @leaf
+def enter(searcher, judge_phase, entered_phase):
+    """Open the top frame's node, of either kind; its phase if the judge is to be asked, and if not."""
+    frame = top_frame(searcher)
+    if must_stop(searcher):
+        return STOPPED
+    if frame.is_pv:
+        ply = searcher.ply
+        searcher.pv_length[ply] = 0
+        searcher.selective_depth = max(searcher.selective_depth, ply + 1)
+    searcher.verdict = 0
+    return judge_phase if look_back(searcher, frame) else entered_phase
+
+
+@leaf
 def final_value(searcher, verdict, drawn):
     """Value of a node that a final verdict ends; `drawn` is that of a draw."""
     result = result_of(verdict)

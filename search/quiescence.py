@@ -12,20 +12,15 @@ from nnue_jax.value import damp
 from search.layout import INFINITE, MATE_IN_MAX_PLY, MAX_PLY, NO_VALUE
 from search.nodes import (
     Q_CHILD_RETURNED,
-    Q_ENTERED,
     Q_EVALUATE,
     Q_EVALUATED,
-    Q_JUDGE,
     Q_NEXT_MOVE,
-    STOPPED,
     descend,
     expect,
     extend_pv,
     final_value,
     leave,
-    look_back,
     mated_in,
-    must_stop,
     narrow_by,
     play,
     store_node,
@@ -50,19 +45,6 @@ from search.transposition import (
 FUTILITY_MARGIN = 220
 SEE_MARGIN = -106
 MAX_TRIED = 2  # moves after which only captures that give check, and captures in check, are searched
-
-
-@leaf
-def q_enter(searcher):
-    frame = top_frame(searcher)
-    ply = searcher.ply
-    if must_stop(searcher):
-        return STOPPED
-    if frame.is_pv:
-        searcher.pv_length[ply] = 0
-        searcher.selective_depth = max(searcher.selective_depth, ply + 1)
-    searcher.verdict = 0
-    return Q_JUDGE if look_back(searcher, frame) else Q_ENTERED
 
 
 @leaf

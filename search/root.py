@@ -11,7 +11,7 @@ from games.xiangqi.attacks import king_attacked
 from games.xiangqi.geometry import NO_MOVE
 from search.history import note_searched, reward_best
 from search.layout import INFINITE, NO_CONTINUATION, NO_VALUE
-from search.main_search import base_reduction, search_again
+from search.main_search import search_again
 from search.nodes import (
     FINISHED,
     ITERATION_DONE,
@@ -28,6 +28,7 @@ from search.nodes import (
     store_node,
     take_back,
 )
+from search.reductions import base_reduction
 from search.transposition import EXACT, LOWER, UPPER
 
 FIRST_WINDOW = 10

@@ -184,7 +184,7 @@ class Commands:
                 engine,
                 words,
                 is_stopped=lambda: self._is_stopped(request),
-                set_option=lambda option_words: self._setoption(request, option_words),
+                set_option=self.set_option,
                 evaluation_lines=self._evaluation_lines,
             )
 
