@@ -11,9 +11,10 @@ class Limits:
     """When to stop; the first limit that is reached counts. Without any the search runs to MAX_DEPTH.
 
     Times are in milliseconds, for (White, Black); None for a side without a clock. mate: a mate in so many moves,
-    given or taken, is enough. infinite holds the result back until `stop`; ponder holds it back, and suspends the
-    limits of time and nodes, until `stop` or `ponderhit`. root_moves restricts the root to these moves (UCI
-    text): None allows all, and so do moves of which none is legal; an empty tuple allows none.
+    given or taken, is enough; so is the first iteration if the number is below one. infinite holds the result back
+    until `stop`; ponder holds it back, and suspends the limits of time and nodes, until `stop` or `ponderhit`.
+    root_moves restricts the root to these moves (UCI text): None allows all, and so do moves of which none is legal;
+    an empty tuple allows none.
     """
 
     depth: int | None = None

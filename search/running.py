@@ -223,8 +223,8 @@ class Search:
 
         The search thread itself asks, so that a clock of nodes gives the same answer every time.
         """
-        score = Score(summary.score, self._win_rate)
-        if self._limits.mate is not None and score.is_mate and abs(score.mate_plies) <= 2 * self._limits.mate:
+        score, mate = Score(summary.score, self._win_rate), self._limits.mate
+        if mate is not None and (mate < 1 or (score.is_mate and abs(score.mate_plies) <= 2 * mate)):
             return True
         if self._has_clock:
             target_ms = self._means.clock.target_ms(summary)

@@ -83,6 +83,11 @@ def test_a_mate_for_either_side_is_enough(engine, fen, mate_moves, lines):
     assert result.report.depth < 6
 
 
+@pytest.mark.parametrize("mate", [0, -1])
+def test_a_mate_in_no_moves_asks_for_an_answer_at_once(engine, mate):
+    assert engine.go(Limits(mate=mate)).wait(WAIT_S).report.depth == 1
+
+
 def test_a_mate_that_is_enough_still_waits_for_stop(engine):
     engine.set_position(Game(MATE_IN_ONE))
     running = engine.go(Limits(mate=1, infinite=True))

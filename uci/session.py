@@ -55,8 +55,9 @@ class Session:
 
     def run_command(self, words: list[str]) -> int:
         """Carry out one command, and return when it and its search are done; unknown ones are a failure."""
-        if words[0] != QUIT and not self._receive(translate(words), " ".join(words)):
-            self._exit_status = FAILURE
+        if not _says_nothing(words) and words[0] != QUIT:
+            if not self._receive(translate(words), " ".join(words)):
+                self._exit_status = FAILURE
         self._queue.put(None)
         try:
             self._execute()
@@ -71,7 +72,7 @@ class Session:
         for line in lines:
             output.note_input(line.rstrip("\r\n"))
             words = line.split()
-            if not words or words[0].startswith("#"):
+            if _says_nothing(words):
                 continue
             if words[0] == QUIT:
                 return True
@@ -146,6 +147,11 @@ class Session:
         if self._commands.loader.is_loading:
             os._exit(status)  # the interpreter cannot be taken down while the compiler runs
         return status
+
+
+def _says_nothing(words: list[str]) -> bool:
+    """Whether a line is blank or a comment."""
+    return not words or words[0].startswith("#")
 
 
 def _critical_error(line: str, error: Exception) -> tuple[str, str]:

@@ -22,6 +22,12 @@ def test_a_search():
     assert lines[-1].startswith("bestmove")
 
 
+@pytest.mark.parametrize("argument", ["", "  ", "# go"])
+def test_an_argument_that_says_nothing_does_nothing(argument):
+    done = run_once(argument)
+    assert (done.returncode, done.stderr, len(done.stdout.splitlines())) == (0, "", 1)
+
+
 def test_arguments_are_joined():
     assert run_once("go depth", "2").stdout.splitlines()[-1].split()[1] in Game().legal_move_texts()
 
