@@ -20,10 +20,13 @@ from uci.speedtest_games import GAMES
 
 REPORT = [
     ("Version", r"jaxfish \d+\.\d+.*"),
-    ("Python", r"\w+ 3\.\d+\.\d+.*"),
+    ("Python", r"3\.\d+\.\d+ \(.*\)"),
     ("NumPy", r"\d+\.\d+.*"),
     ("Numba", r"\d+\.\d+.*"),
+    ("llvmlite", r"\d+\.\d+.*"),
     ("LLVM", r"\d+\.\d+\.\d+"),
+    ("JAX", r"\d+\.\d+.*"),
+    ("jaxlib", r"\d+\.\d+.*"),
     ("Backend", "numba"),
     ("Network", r"\(\d+, \d+, 32, 32, 1\)"),
     ("Large pages", r"yes \(\d+ of 1 MiB\)|no|unknown"),

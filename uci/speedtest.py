@@ -4,9 +4,7 @@ The positions are those before the moves of one side in games of the engine agai
 kept from one to the next and the later moves get less time; the positions and their times depend on `seconds` alone.
 """
 
-import importlib.metadata
 import itertools
-import platform
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +19,7 @@ from search.processors import MAX_THREADS
 from search.transposition import MIB
 from uci import output
 from uci.bench import check_count, search_position, whole_number
+from uci.compiler import versions
 from uci.speedtest_games import GAMES
 
 HASH_MIB_PER_THREAD = 128
@@ -142,9 +141,11 @@ def _show_progress(text: str) -> None:
 
 def _report_lines(engine: Engine, settings: SpeedtestSettings, words: list[str], totals: Totals) -> list[str]:
     policy = engine.numa_policy
+    software = versions()
     filled = f"speedtest {settings.threads} {settings.hash_mib} {settings.seconds}"
     return [
-        *(_line(name, value) for name, value in _software().items()),
+        _line("Version", f"jaxfish {software.pop('jaxfish')}"),
+        *(_line(name, value) for name, value in software.items()),
         _line("Backend", BACKEND),
         _line("Network", str(engine.network.architecture)),
         _line("Large pages", _large_pages(engine)),
@@ -165,19 +166,6 @@ def _report_lines(engine: Engine, settings: SpeedtestSettings, words: list[str],
 
 def _line(label: str, value: str) -> str:
     return f"{label:<{LABEL_WIDTH}}: {value}"
-
-
-def _software() -> dict[str, str]:
-    """What the speed depends on besides the machine."""
-    from llvmlite.binding import llvm_version_info
-
-    return {
-        "Version": f"jaxfish {importlib.metadata.version('jaxfish')}",
-        "Python": f"{platform.python_implementation()} {platform.python_version()}",
-        "NumPy": importlib.metadata.version("numpy"),
-        "Numba": importlib.metadata.version("numba"),
-        "LLVM": ".".join(map(str, llvm_version_info)),
-    }
 
 
 def _large_pages(engine: Engine) -> str:
