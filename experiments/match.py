@@ -231,7 +231,7 @@ def hold_match(settings: MatchSettings, log: MatchLog, pgn: PgnFile | None, game
     return standing
 
 
-def parse_arguments() -> argparse.Namespace:
+def parse_arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description="Play two UCI engines against each other.",
         epilog="A value with a minus needs =, as in --sprt=-5,0.",
@@ -251,7 +251,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--resign", metavar="SCORE_CP,MOVES", help="lost when both engines say so for so long")
     parser.add_argument("--draw", metavar="SCORE_CP,MOVES,FROM_PLY", help="a draw when both engines say so for so long")
     add_opening_arguments(parser)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     if arguments.games is None:
         arguments.games = SPRT_GAMES if arguments.sprt else DEFAULT_GAMES
     _check_arguments(parser, arguments)
@@ -286,8 +286,8 @@ def match_settings(arguments: argparse.Namespace) -> MatchSettings:
     )
 
 
-def main() -> int:
-    arguments = parse_arguments()
+def main(words: list[str] | None = None) -> int:
+    arguments = parse_arguments(words)
     try:
         settings = match_settings(arguments)
         log = MatchLog(arguments.output, settings.settings())

@@ -234,7 +234,7 @@ def _positive(text: str) -> int:
     return number
 
 
-def parse_arguments() -> argparse.Namespace:
+def parse_arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
@@ -248,11 +248,11 @@ def parse_arguments() -> argparse.Namespace:
         parser.add_argument(
             f"--{setting.name.replace('_', '-')}", type=int, default=setting.default, help="default %(default)s"
         )
-    return parser.parse_args()
+    return parser.parse_args(words)
 
 
-def main() -> int:
-    arguments = parse_arguments()
+def main(words: list[str] | None = None) -> int:
+    arguments = parse_arguments(words)
     try:
         game = GameSettings(**{setting.name: getattr(arguments, setting.name) for setting in fields(GameSettings)})
         settings = RunSettings(arguments.seed, arguments.games_per_shard, game, arguments.network)

@@ -23,6 +23,11 @@ from nnue_jax.training.records import MANIFEST_NAME, RecordsError, read_header, 
 _IDENTITY = ("seed", "games_per_shard", "settings", "network")
 
 
+def network_identity(path: Path) -> dict:
+    """A network file by name and content."""
+    return {"name": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+
+
 @dataclass(frozen=True)
 class RunSettings:
     """Everything that the games of a run depend on."""
@@ -40,12 +45,11 @@ class RunSettings:
 
     def identity(self) -> dict:
         """As JSON knows it; the network by its content."""
-        digest = hashlib.sha256(self.network.read_bytes()).hexdigest()
         return {
             "seed": self.seed,
             "games_per_shard": self.games_per_shard,
             "settings": asdict(self.game),
-            "network": {"name": self.network.name, "sha256": digest},
+            "network": network_identity(self.network),
         }
 
 
@@ -103,7 +107,7 @@ class SelfPlayFolder:
     def _take_up(self, identity: dict) -> dict:
         path = self.path / MANIFEST_NAME
         if not path.exists():
-            if self.path.exists() and any(self.path.iterdir()):
+            if self.path.exists() and any(entry.suffix != ".part" for entry in self.path.iterdir()):
                 raise RecordsError(f"'{self.path}' is not empty, but has no {MANIFEST_NAME}; choose another folder.")
             self.path.mkdir(parents=True, exist_ok=True)
             return {**identity, "engines": []}
@@ -113,7 +117,9 @@ class SelfPlayFolder:
             manifest["engines"] = list(manifest["engines"])
         except (ValueError, KeyError, TypeError) as error:
             raise RecordsError(f"'{path}' is no manifest of self-play ({error}).") from error
-        _require_same(found, identity, self.path)
+        others = differences(found, identity)
+        if others:
+            raise RecordsError(f"'{self.path}' holds games made with other settings: {others}. Choose another folder.")
         for unfinished in self.path.glob("*.part"):
             unfinished.unlink(missing_ok=True)
         return manifest
@@ -133,12 +139,11 @@ def _flat(tree: dict, prefix: str = "") -> dict:
     return flat
 
 
-def _require_same(found: dict, present: dict, folder: Path) -> None:
+def differences(found: dict, present: dict) -> str:
+    """What differs between settings as `identity` gives them, in words; empty if nothing that matters does."""
     old, new = _flat(found), _flat(present)
     keys = [key for key in {**old, **new} if old.get(key) != new.get(key) and key != "network.name"]
-    if keys:
-        differences = ", ".join(f"{key} was {old.get(key)} and is {new.get(key)}" for key in keys)
-        raise RecordsError(f"'{folder}' holds games made with other settings: {differences}. Choose another folder.")
+    return ", ".join(f"{key} was {old.get(key)} and is {new.get(key)}" for key in keys)
 
 
 def _commit() -> str:
