@@ -15,6 +15,7 @@ losses are squared errors of expected points, where sigmoid(value / scale) point
 
 import argparse
 import json
+import signal
 import sys
 import time
 import zlib
@@ -72,6 +73,10 @@ class Progress:
     loss_count: int = 0
 
 
+class Interrupted(Exception):
+    """Somebody wants the run to end between two batches."""
+
+
 class Run:
     """One training run, from where it stands to its end."""
 
@@ -104,6 +109,11 @@ class Run:
         self._log = LossLog(self._log_path, self.progress.log_bytes)
         self._started_at = time.monotonic() - self.progress.seconds
         self._saved_at = time.monotonic()
+        self._is_interrupted = False
+
+    def interrupt(self) -> None:
+        """Have `go` raise Interrupted once the batch at hand is learnt: half a step could not be gone on with."""
+        self._is_interrupted = True
 
     def _found_state(self) -> dict | None:
         """Of the checkpoint, which also sets `progress`; None if there is none."""
@@ -140,6 +150,8 @@ class Run:
         while self.progress.epoch < self._settings.epochs:
             for batch in loader.batches(self.progress.epoch, self.progress.batch):
                 self._learn(batch)
+                if self._is_interrupted:
+                    raise Interrupted
             self.progress.epoch += 1
             self.progress.batch = 0
             is_last = self.progress.epoch == self._settings.epochs
@@ -298,13 +310,15 @@ def main(words: list[str] | None = None) -> int:
     except (RecordsError, CheckpointError, NetworkError, ValueError) as error:
         print(error, file=sys.stderr)
         return 1
+    previous = signal.signal(signal.SIGINT, lambda number, frame: run.interrupt())
     try:
         run.go()
-    except KeyboardInterrupt:
+    except Interrupted:
         run.save()
         print("\nInterrupted; the same command with --resume goes on.", file=sys.stderr)
         return 130
     finally:
+        signal.signal(signal.SIGINT, previous)
         run.close()
     return 0
 

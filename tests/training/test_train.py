@@ -138,19 +138,24 @@ def scale_of(trained: Path) -> float:
     return json.loads(read_network(trained).description)["training"]["settings"]["scale"]
 
 
-def test_interrupted_by_the_user(data, tmp_path, monkeypatch, capsys):
+def test_interrupted_by_the_user(trained, data, tmp_path, monkeypatch, capsys):
+    """Half a step is never kept, so the resumed run ends with the same network."""
+    output = tmp_path / "net.nnue"
     learn = train.Run._learn
     numbers = count(1)
 
-    def learn_until(run, batch):
+    def interrupted_learn(run, batch):
         if next(numbers) == 4:
-            raise KeyboardInterrupt
+            os.kill(os.getpid(), signal.SIGINT)
         learn(run, batch)
 
-    monkeypatch.setattr(train.Run, "_learn", learn_until)
-    assert train.main(words(data, tmp_path / "net.nnue")) == 130
+    with monkeypatch.context() as context:
+        context.setattr(train.Run, "_learn", interrupted_learn)
+        assert train.main(words(data, output)) == 130
     assert "--resume goes on" in capsys.readouterr().err
-    assert (tmp_path / "net.nnue.checkpoint.npz").exists()
+    assert not output.exists()
+    assert train.main(words(data, output, "--resume")) == 0
+    assert output.read_bytes() == trained.read_bytes()
 
 
 def test_it_goes_on_from_a_network(trained, data, tmp_path, capsys):
