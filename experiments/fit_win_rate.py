@@ -2,15 +2,16 @@
 
     python -m experiments.fit_win_rate data/gen1 --network gen1.nnue --output out.nnue
 
-The model's a and b, cubic polynomials of the material, are those that make the results of the games most likely; the
-last games of every folder, one in five, are held out. The scores are those of the searches that chose the moves, so the
-model is one of such searches: it knows how often they err, and how seldom a game is won once it is near the limit of
-its length.
+The model's a and b, cubic polynomials of the material, are those that fit the results of the games best;
+`win_rate_model_fit.py` says how. The last games of every folder, one in five, are held out. The scores are those of the
+searches that chose the moves, so the model is one of such searches: it knows how often they err, and how seldom a game
+is won in the plies that its limit leaves.
 
 The deciles are those of the expected score that `wdl` shows, on the games held out, from the view of the side to move
 and from White's. They differ because a short search overrates the side that it chooses a move for, by the difference
 in the line `all`. The model promises both sides the same at the same score, so it cannot make up for that; from
-White's view it cancels out. --view says which one the tolerance is for.
+White's view it cancels out, but White's luck in the games held out does not. --view says which of both the tolerance
+is for.
 
 OUT.nnue is the network with its model; OUT.nnue.png is a plot. The status is 1 if a decile is off by more than the
 tolerance.
@@ -35,7 +36,7 @@ from experiments.calibration import (
     summary,
     table,
 )
-from experiments.win_rate_likelihood import (
+from experiments.win_rate_model_fit import (
     FitError,
     count_results,
     fit,

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments import fit_win_rate, win_rate_likelihood
+from experiments import fit_win_rate, win_rate_model_fit
 from experiments.calibration import deciles, largest_difference, material_thirds, row_of
 from experiments.fit_win_rate import MOVER, WHITE, Fitted, fit_folders, main, predict, with_model
-from experiments.win_rate_likelihood import FitError, count_results, fit, fit_constant, material_of
+from experiments.win_rate_model_fit import FitError, count_results, fit, fit_constant, material_of
 from games.xiangqi import Game
 from games.xiangqi.fen import parse_fen
 from games.xiangqi.geometry import NO_SQUARE, PIECES, PIECES_PER_SIDE
@@ -91,22 +91,45 @@ def test_the_model_that_drew_the_results_is_found(fitted):
 
 
 @pytest.mark.parametrize("step", [-0.01, 0.01])
-def test_no_other_model_makes_the_results_more_likely(monkeypatch, step):
-    monkeypatch.setattr(win_rate_likelihood, "IMAGINARY_POSITIONS", 0)
+def test_no_other_model_fits_better(monkeypatch, step):
+    monkeypatch.setattr(win_rate_model_fit, "IMAGINARY_POSITIONS", 0)
     counts = count_results(drawn_records(50_000, seed=2))
     model = fit(counts, fit_constant(counts))
-    likelihood = win_rate_likelihood._Likelihood.of(counts)
-    least = likelihood.cost(*parameters(model))
+    aim = win_rate_model_fit._Aim(counts)
+    least = aim.cost(*parameters(model))
     for name in ("a", "b"):
         for power in range(4):
             coefficients = list(getattr(model, name))
             coefficients[power] += step * sum(map(abs, coefficients))
-            assert likelihood.cost(*parameters(replace(model, **{name: tuple(coefficients)}))) > least
+            assert aim.cost(*parameters(replace(model, **{name: tuple(coefficients)}))) > least
+
+
+@pytest.mark.parametrize("index", [0, 40, 90])
+@pytest.mark.parametrize("direction", [(1, 0), (0, 1)])
+def test_the_slope_is_that_of_the_cost(index, direction):
+    aim = win_rate_model_fit._Aim(count_results(drawn_records(20_000, seed=15)))
+    a, b = parameters(TRUTH)
+    step = np.zeros((2, len(a)))
+    step[:, index] = 1e-2 * np.array(direction)
+    difference = aim.cost(a + step[0], b + step[1]) - aim.cost(a - step[0], b - step[1])
+    assert aim.slopes(a, b)[0][index] @ direction == pytest.approx(difference / 2e-2, rel=1e-3)
 
 
 def parameters(model: WinRateModel) -> tuple[np.ndarray, np.ndarray]:
     """a and b for every material."""
     return tuple(np.array([getattr(model.at(material), name) for material in MATERIALS]) for name in ("a", "b"))
+
+
+def test_squared_errors_of_the_expected_score_count(monkeypatch):
+    records = drawn_records(50_000, seed=14)
+    records["score"][::2] //= 3  # so no model is the right one
+    counts = count_results(records)
+    errors = []
+    for weight in (win_rate_model_fit.SQUARES_WEIGHT, 0):
+        monkeypatch.setattr(win_rate_model_fit, "SQUARES_WEIGHT", weight)
+        predictions = predict(fit(counts, fit_constant(counts)), records)
+        errors.append(np.square(predictions.points - predictions.expected).mean())
+    assert errors[0] < errors[1] - 1e-4
 
 
 def test_last_games_are_held_out(data, fitted):
@@ -180,7 +203,7 @@ def test_scores_that_tell_the_result_are_refused():
 
 
 def test_too_few_steps_are_no_result(monkeypatch):
-    monkeypatch.setattr(win_rate_likelihood, "MAX_STEPS", 1)
+    monkeypatch.setattr(win_rate_model_fit, "MAX_STEPS", 1)
     with pytest.raises(FitError, match="was not found in 1 steps"):
         fit_constant(count_results(drawn_records(1000, seed=13)))
 

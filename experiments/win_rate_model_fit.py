@@ -1,8 +1,12 @@
-"""The win-rate model that makes the results of many positions most likely.
+"""The win-rate model that fits the results of many positions best.
 
 A position with score v, from the side to move's view, is expected to be won with w = 1 / (1 + exp((a - v) / b)), lost
 with l = 1 / (1 + exp((a + v) / b)), else drawn. With s = 1 / b and t = a / b that is an ordered logit: the chance of a
 draw is w l (exp(2t) - 1), so the logarithm of the likelihood is a sum of concave functions of s and t.
+
+What is made small is minus that logarithm, plus SQUARES_WEIGHT times the squared errors of the expected score,
+w + (1 - w - l) / 2. Games of the same material differ in more than the model knows, so its curve is not quite theirs;
+likelihood alone then puts up with wrong expected scores, to be surprised less by results that were all but certain.
 """
 
 from dataclasses import dataclass
@@ -21,6 +25,7 @@ from nnue_jax.win_rate import (
 
 MAX_SCORE = 3000  # positions further from 0 are left out; nearly all of those are decided
 BUCKET = 15  # internal units; odd, so that buckets lie around 0 evenly
+SQUARES_WEIGHT = 10
 IMAGINARY_POSITIONS = 50  # for each material count
 MAX_STEPS = 100
 DIGITS = 2  # of coefficients behind the point: so a and b change by less than a tenth of an internal unit
@@ -63,69 +68,77 @@ def _chance(x: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class _Likelihood:
-    """Of results, given a and b for each material count."""
+class _Aim:
+    """What is to be small, given a and b for each material count."""
 
-    not_lost: np.ndarray  # [materials, buckets], number of positions
-    not_won: np.ndarray
-    drawn: np.ndarray  # [materials]
-
-    @staticmethod
-    def of(counts: np.ndarray) -> "_Likelihood":
-        lost, drawn, won = np.moveaxis(counts, 2, 0)
-        return _Likelihood(won + drawn, lost + drawn, drawn.sum(axis=1))
+    results: np.ndarray  # [materials, buckets, 3] number of positions, by result + 1
 
     def cost(self, a: np.ndarray, b: np.ndarray) -> float:
-        """Minus its logarithm; infinite where it makes no sense."""
+        """Infinite where a model makes no sense."""
         if min(a.min(), b.min()) <= 0:
             return np.inf
         t, x = (a / b)[:, None], _SCORES / b[:, None]
-        logarithms = self.not_lost * np.logaddexp(0, t - x) + self.not_won * np.logaddexp(0, t + x)
-        t = t[:, 0]
-        return float(logarithms.sum() - (self.drawn * (2 * t + np.log(-np.expm1(-2 * t)))).sum())
+        lost, drawn, won = np.moveaxis(self.results, 2, 0)
+        of_draws = 2 * t + np.log(-np.expm1(-2 * t))  # log(exp(2t) - 1)
+        surprise = (won + drawn) * np.logaddexp(0, t - x) + (lost + drawn) * np.logaddexp(0, t + x) - drawn * of_draws
+        expected = (1 + _chance(x - t) - _chance(-x - t)) / 2
+        squares = won * (1 - expected) ** 2 + drawn * (0.5 - expected) ** 2 + lost * expected**2
+        return float((surprise + SQUARES_WEIGHT * squares).sum())
 
     def slopes(self, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(gradient [materials, 2], curvature [materials, 2, 2]) of the cost by a and b.
 
-        The curvature is that by s and t, carried over: never negative, so it always shows a way down.
+        The curvature lacks what might be negative: that of the squares' expected score, and of s and t by a and b. So
+        it always shows a way down.
         """
-        t, s = a / b, 1 / b
-        t_column, x = t[:, None], s[:, None] * _SCORES
-        win, loss = _chance(x - t_column), _chance(-x - t_column)
-        up, down = self.not_lost * (1 - win), self.not_won * (1 - loss)
+        s, t = (1 / b)[:, None], (a / b)[:, None]
+        win, loss = _chance(s * _SCORES - t), _chance(-s * _SCORES - t)
+        win_slope, loss_slope = win * (1 - win), loss * (1 - loss)
+        lost, drawn, won = np.moveaxis(self.results, 2, 0)
+        positions = lost + drawn + won
+        by_win, by_loss = (won + drawn) * (1 - win), (lost + drawn) * (1 - loss)
         rest = -np.expm1(-2 * t)
-        gradient = np.stack([(up + down).sum(1) - 2 * self.drawn / rest, ((down - up) * _SCORES).sum(1)], axis=1)
-        p, q = up * win, down * loss
-        mixed = ((q - p) * _SCORES).sum(1)
-        by_tt = (p + q).sum(1) + 4 * self.drawn * np.exp(-2 * t) / np.square(rest)
-        curvature = np.array([[by_tt, mixed], [mixed, ((p + q) * np.square(_SCORES)).sum(1)]]).transpose(2, 0, 1)
-        zero = np.zeros_like(a)
-        change = np.array([[s, -a * s * s], [zero, -s * s]]).transpose(2, 0, 1)  # of (t, s) by (a, b)
-        return np.einsum("mi,mij->mj", gradient, change), np.einsum("mki,mkl,mlj->mij", change, curvature, change)
+        error = SQUARES_WEIGHT * (positions * (1 + win - loss) - 2 * won - drawn)
+        error_by_t, error_by_s = (loss_slope - win_slope) / 2, (loss_slope + win_slope) / 2 * _SCORES
+        gradient = [
+            by_win + by_loss - 2 * drawn / rest + error * error_by_t,
+            (by_loss - by_win) * _SCORES + error * error_by_s,
+        ]
+        p, q, weight = by_win * win, by_loss * loss, 2 * SQUARES_WEIGHT * positions
+        mixed = (q - p) * _SCORES + weight * error_by_t * error_by_s
+        curvature = [
+            [p + q + 4 * drawn * np.exp(-2 * t) / rest**2 + weight * error_by_t**2, mixed],
+            [mixed, (p + q) * _SCORES**2 + weight * error_by_s**2],
+        ]
+        change = np.array([[1 / b, -a / b**2], [np.zeros_like(a), -1 / b**2]])  # of (t, s) by (a, b)
+        return (
+            np.einsum("im,ijm->mj", np.sum(gradient, axis=2), change),
+            np.einsum("kim,klm,ljm->mij", change, np.sum(curvature, axis=3), change),
+        )
 
 
-def _most_likely(counts: np.ndarray, degree: int, start: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
+def _best(counts: np.ndarray, degree: int, start: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
     """Coefficients of a and b, that of the highest power first, by damped Gauss-Newton steps from constants."""
-    likelihood = _Likelihood.of(counts)
+    aim = _Aim(counts)
     powers = np.vander(_MATERIALS / MATERIAL_UNIT, degree + 1)
     basis, triangle = np.linalg.qr(powers)  # powers are so alike that steps along them would lose digits
     found = np.array([basis.T @ np.full(len(basis), value) for value in start])
-    cost = likelihood.cost(*(found @ basis.T))
+    cost = aim.cost(*(found @ basis.T))
     for _ in range(MAX_STEPS):
-        gradient, curvature = likelihood.slopes(*(found @ basis.T))
+        gradient, curvature = aim.slopes(*(found @ basis.T))
         slope = (gradient.T @ basis).ravel()
         bend = np.einsum("mij,mk,ml->ikjl", curvature, basis, basis).reshape(slope.size, slope.size)
         step = -np.linalg.lstsq(bend, slope, rcond=1e-12)[0].reshape(found.shape)
         gain = 0.0
         while gain <= 0 and np.abs(step).max() > 1e-9:
             better = found + step
-            gain = cost - likelihood.cost(*(better @ basis.T))
+            gain = cost - aim.cost(*(better @ basis.T))
             step = step / 2
         if gain > 0:
             found, cost = better, cost - gain
         if gain <= 1e-12 * cost:
             return tuple(np.linalg.solve(triangle, row) for row in found)
-    raise FitError(f"The most likely win-rate model was not found in {MAX_STEPS} steps; expected a few to do.")
+    raise FitError(f"The best win-rate model was not found in {MAX_STEPS} steps; expected a few to do.")
 
 
 def fit_constant(counts: np.ndarray) -> WinRateModel:
@@ -137,7 +150,7 @@ def fit_constant(counts: np.ndarray) -> WinRateModel:
             f"{results[0]:,} of lost ones; expected some of each."
         )
     spread = float(np.sqrt((counts.sum(axis=(0, 2)) * np.square(_SCORES)).sum() / counts.sum()))
-    a, b = _most_likely(counts, 0, (max(spread, 1.0),) * 2)
+    a, b = _best(counts, 0, (max(spread, 1.0),) * 2)
     if b[-1] < BUCKET:
         raise FitError(
             f"The scores tell nearly all results, as b = {b[-1]:.2f} for all material; expected {BUCKET} or more."
@@ -155,7 +168,7 @@ def fit(counts: np.ndarray, constant: WinRateModel) -> WinRateModel:
     win, loss = (_chance((sign * _SCORES - rate.a) / rate.b) for sign in (1, -1))
     share = counts.sum(axis=(0, 2)) / counts.sum()
     imaginary = IMAGINARY_POSITIONS * share[:, None] * np.stack([loss, 1 - win - loss, win], axis=1)
-    return _rounded(*_most_likely(counts + imaginary, COEFFICIENTS - 1, (rate.a, rate.b)))
+    return _rounded(*_best(counts + imaginary, COEFFICIENTS - 1, (rate.a, rate.b)))
 
 
 def _rounded(*parameters: np.ndarray) -> WinRateModel:
