@@ -8,7 +8,7 @@
     name        what tables and logs call it; the command if absent
     dir         the folder in which it runs
     ranks       what the engine calls the lowest rank: 0 (a0 to i9, the default) or 1 (a1 to i10)
-    time        milliseconds a move, or a clock as in 1000+10, instead of the match's
+    time        milliseconds a move, a clock as in 1000+10, or nodes as in 20000n, instead of the match's
     option.X    value of the UCI option X
 
 A value with commas stands in quotes, and the whole in another kind of quotes, as the shell takes one pair away.

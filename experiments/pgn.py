@@ -102,7 +102,9 @@ def _time_controls(record: GameRecord, settings: dict) -> dict[str, str]:
 
 
 def time_text(control: TimeControl) -> str:
-    """A time control in seconds: 60+0.5 for a clock, 0.1/move for a time by the move."""
+    """A time control in seconds: 60+0.5 for a clock, 0.1/move for a time by the move; nodes as `20000 nodes/move`."""
+    if control.nodes:
+        return f"{control.nodes} nodes/move"
     if control.movetime_ms:
         return f"{control.movetime_ms / 1000:g}/move"
     return f"{control.base_ms / 1000:g}+{control.increment_ms / 1000:g}"

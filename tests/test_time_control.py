@@ -5,12 +5,12 @@ import pytest
 from experiments.time_control import TimeControlError, Timer, go_text, parse_time_control
 
 
-@pytest.mark.parametrize("text", ["100", "1000+10", "60000+0"])
+@pytest.mark.parametrize("text", ["100", "1000+10", "60000+0", "20000n"])
 def test_a_time_control_is_written_as_it_is_read(text):
     assert str(parse_time_control(text)) == text
 
 
-@pytest.mark.parametrize("text", ["", "0", "soon", "1000+", "+10", "-5", "1000+1.5"])
+@pytest.mark.parametrize("text", ["", "0", "soon", "1000+", "+10", "-5", "1000+1.5", "0n", "n", "-1n"])
 def test_what_is_no_time_control_is_named(text):
     with pytest.raises(TimeControlError, match="expected milliseconds"):
         parse_time_control(text)
@@ -38,3 +38,11 @@ def test_each_player_hears_both_clocks_or_its_own_time():
     assert go_text(black, white, black) == "wtime 909 btime 2000 winc 10 binc 20"
     fixed = Timer(parse_time_control("50"))
     assert go_text(fixed, white, fixed) == "movetime 50"
+
+
+def test_nodes_take_as_long_as_they_take():
+    timer = Timer(parse_time_control("5000n"))
+    assert timer.charge(100_000)
+    assert go_text(timer, timer, timer) == "nodes 5000"
+    clock = Timer(parse_time_control("1000+10"))
+    assert go_text(clock, timer, clock) == "wtime 600000 btime 1000 winc 0 binc 10"
