@@ -238,7 +238,9 @@ def parse_arguments(words: list[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--engine", action="append", type=parse_engine_spec, metavar="SPEC", required=True)
     parser.add_argument("--games", type=int, help=f"an even number (default {DEFAULT_GAMES}, with SPRT {SPRT_GAMES})")
-    parser.add_argument("--time", default=DEFAULT_TIME, help="ms a move, a clock as 1000+10, or nodes as 20000n (default %(default)s)")
+    parser.add_argument(
+        "--time", default=DEFAULT_TIME, help="ms a move, a clock (1000+10) or nodes (20000n); default %(default)s"
+    )
     parser.add_argument(
         "--margin", type=float, default=DEFAULT_MARGIN_MS, help="ms above it that lose (default %(default)s)"
     )

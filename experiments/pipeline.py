@@ -136,7 +136,7 @@ def parse_arguments(words: list[str] | None = None) -> argparse.Namespace:
         "--match-games", type=int, default=DEFAULT_MATCH_GAMES,
         help="against the generation before; 0 for no match (default %(default)s)",
     )  # fmt: skip
-    parser.add_argument("--match-time", default="100", help="ms a move, a clock as 1000+10, or nodes as 20000n (default %(default)s)")
+    parser.add_argument("--match-time", default="100", help="as in experiments.match (default %(default)s)")
     parser.add_argument(
         "--processes", type=_positive, default=len(available_processors()),
         help="games at a time, and threads of the training (default %(default)s)",
