@@ -35,15 +35,29 @@ def aligned_zeros(shape, dtype) -> np.ndarray:
         start = -buffer.ctypes.data % CACHE_LINE_BYTES
     else:
         length = -(-size // HUGE_PAGE_BYTES) * HUGE_PAGE_BYTES + HUGE_PAGE_BYTES
+        memory = _anonymous_memory(length)
         if hasattr(mmap, "MADV_HUGEPAGE"):
-            # Shared memory, the default, gets no huge pages.
-            memory = mmap.mmap(-1, length, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
             memory.madvise(mmap.MADV_HUGEPAGE)
-        else:
-            memory = mmap.mmap(-1, length)
         buffer = np.frombuffer(memory, np.uint8)
         start = -buffer.ctypes.data % HUGE_PAGE_BYTES
     return buffer[start : start + size].view(dtype).reshape(shape)
+
+
+def sparse_zeros(shape, dtype) -> np.ndarray:
+    """Zeros of `dtype` on ordinary pages, of which only those that are touched take memory."""
+    dtype = np.dtype(dtype)
+    size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    memory = _anonymous_memory(max(1, size))
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):
+        memory.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(memory, np.uint8)[:size].view(dtype).reshape(shape)
+
+
+def _anonymous_memory(length: int) -> mmap.mmap:
+    """Private where the system knows the word: shared memory, the default, gets no huge pages."""
+    if hasattr(mmap, "MAP_PRIVATE"):
+        return mmap.mmap(-1, length, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    return mmap.mmap(-1, length)
 
 
 def aligned_copy(array: np.ndarray) -> np.ndarray:

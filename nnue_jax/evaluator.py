@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from itertools import chain, islice
+from typing import Any
 
 import numpy as np
 
@@ -51,6 +52,8 @@ class Evaluator(ABC):
     device            what it runs on, in words
     preferred_batch   number of positions from which on larger batches gain little
     maximum_batch     larger ones are split
+    batch_sizes       to which batches are filled up, ascending; empty if any size will do
+    callers           number of threads that should call it at once
     win_rate_model    from values to centipawns and expected results
     """
 
@@ -58,6 +61,8 @@ class Evaluator(ABC):
     device: str
     preferred_batch: int
     maximum_batch: int
+    batch_sizes: tuple[int, ...] = ()
+    callers: int = 1
     win_rate_model: WinRateModel = PIKAFISH_MODEL
 
     @staticmethod
@@ -77,6 +82,21 @@ class Evaluator(ABC):
     @abstractmethod
     def outputs(self, packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(psqt, positional), int32 [n], of [n] PACKED positions; any n, also from several threads at once."""
+
+    def begin(self, packed: np.ndarray) -> Any:
+        """Start to evaluate, if the device can do so by itself; what `finish` takes."""
+        return self.outputs(packed)
+
+    def finish(self, begun: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The outputs of a batch for which `begin` was called, in whatever order."""
+        return begun
+
+    def warm_up(self) -> None:  # noqa: B027 - most have nothing to do
+        """Get everything ready that would make the first batches slow."""
+
+    def padded_size(self, positions: int) -> int:
+        """Number of positions that are computed for a batch of so many."""
+        return next((size for size in self.batch_sizes if size >= positions), positions)
 
     def evaluate(self, positions: Positions) -> Evaluations:
         """Evaluate FENs, an array of PACKED positions, or an iterator of either.

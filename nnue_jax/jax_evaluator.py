@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
+from games.processors import available_processors
 from games.xiangqi.geometry import BLACK, NO_SQUARE, PIECES, PIECES_PER_SIDE, WHITE, parse_square
 from games.xiangqi.packed import PACKED
 from nnue_jax import jax_layers as layers
@@ -76,6 +77,8 @@ class JaxEvaluator(Evaluator):
         layer_stacks = _one_of("form of layer stacks", layer_stacks or default.layer_stacks, LAYER_STACKS)
         self.name = f"jax:{platform}"
         self.device = describe(used)
+        # One call uses one core of a CPU, whatever their number.
+        self.callers = len(available_processors()) if platform == "cpu" else 1
         self.batch_sizes = _divisible(batch_sizes or default.batch_sizes, len(used))
         self.preferred_batch = min(default.preferred, self.batch_sizes[-1])
         self.maximum_batch = self.batch_sizes[-1]
@@ -104,13 +107,25 @@ class JaxEvaluator(Evaluator):
         """Number of programs compiled so far: at most one for each batch size."""
         return len(self._programs)
 
-    def compile_all(self) -> None:
-        """Compile the programs of all batch sizes now, or load them from the cache."""
+    def warm_up(self) -> None:
+        """Compile the programs of all batch sizes, or load them from the cache."""
         for size in self.batch_sizes:
             self._program(size)
 
+    def begin(self, packed: np.ndarray) -> np.ndarray | tuple[int, jax.Array]:
+        if len(packed) > self.maximum_batch:
+            return np.stack(self.outputs(packed))
+        return len(packed), self._start(_octets(packed))
+
+    def finish(self, begun: np.ndarray | tuple[int, jax.Array]) -> tuple[np.ndarray, np.ndarray]:
+        if isinstance(begun, np.ndarray):
+            return begun[0], begun[1]
+        positions, outputs = begun
+        found = np.asarray(outputs)
+        return found[0, :positions], found[1, :positions]
+
     def outputs(self, packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        records = np.ascontiguousarray(packed).view(np.uint8).reshape(-1, PACKED.itemsize)
+        records = _octets(packed)
         found = np.empty((2, len(records)), np.int32)
         running: deque[tuple[int, jax.Array]] = deque()
 
@@ -146,6 +161,11 @@ class JaxEvaluator(Evaluator):
                     shape = jax.ShapeDtypeStruct((size, PACKED.itemsize), np.uint8, sharding=self._divided)
                     program = self._programs[size] = self._compute.lower(self._parameters, shape).compile()
         return program
+
+
+def _octets(packed: np.ndarray) -> np.ndarray:
+    """[n, 36] uint8 of [n] PACKED."""
+    return np.ascontiguousarray(packed).view(np.uint8).reshape(-1, PACKED.itemsize)
 
 
 def _one_of(what: str, name: str, names: tuple[str, ...]) -> str:

@@ -8,7 +8,7 @@ import math
 import numpy as np
 from numba import int64
 
-from games.jit import kernel
+from games.jit import kernel, leaf
 from games.xiangqi.geometry import CANNON, KIND_OF, KNIGHT, NO_SQUARE, PIECES, ROOK
 from nnue_jax.value import (
     CANNON_VALUE,
@@ -25,6 +25,16 @@ _ATTACK_VALUE = np.array([_ATTACK_VALUES.get(int(kind), 0) for kind in KIND_OF[:
 _MODEL_COUNT = np.array([MODEL_COUNTS.get(int(kind), 0) for kind in KIND_OF[:PIECES]], np.int64)
 
 
+@leaf
+def packed_material(packed):
+    """`model_material` of a PACKED record."""
+    counted = int64(0)
+    for piece in range(PIECES):
+        if packed.square_of[piece] != NO_SQUARE:
+            counted += _MODEL_COUNT[piece]
+    return counted
+
+
 @kernel
 def fill_outcomes(packed, psqt, positional, a_table, b_table, value, cp, win, draw, loss):
     """Fill the int32 arrays [n] `value` to `loss`, which are zero, for all of [n] PACKED that are not in check.
@@ -35,12 +45,11 @@ def fill_outcomes(packed, psqt, positional, a_table, b_table, value, cp, win, dr
         if packed[i].in_check:
             continue
         attacking = int64(0)
-        counted = int64(0)
         for piece in range(PIECES):
             if packed[i].square_of[piece] != NO_SQUARE:
                 attacking += _ATTACK_VALUE[piece]
-                counted += _MODEL_COUNT[piece]
         v = damp(blend(int64(psqt[i]), int64(positional[i]), attacking), int64(packed[i].rule60))
+        counted = packed_material(packed[i])
         a, b = a_table[counted], b_table[counted]
         score = 100 * v / a
         value[i] = v

@@ -7,21 +7,32 @@
 An engine runs one search at a time, on threads of its own; callbacks come from those threads.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import accumulate
 
 import numpy as np
 
 from games.memory import aligned_zeros
 from games.xiangqi.game import Game
+from nnue_jax.evaluator import Evaluator
 from nnue_jax.network_file import Network
 from nnue_jax.numba_evaluator import SharedParameters
-from search.layout import FIRST_NODE_COUNT
+from search.analysis import INLINE_INBOX, Analysis
+from search.batched_worker import BatchedWorker
+from search.batching import MAX_SEARCHERS, Batching, analysis_searchers, batching_for, halves, shares, table_bytes_for
+from search.layout import FIRST_NODE_COUNT, HISTORIES
+from search.leaf_queue import LeafQueue
 from search.limits import CurrentMove, Limits, Report, Result
 from search.processors import MAX_THREADS, NumaPolicy, parse_policy
+from search.root_blocks import PositionAnalysis, RootBlock, position_analysis, position_blocks
 from search.running import Listeners, Means, Search
+from search.searcher_group import EvaluationCache, SearcherGroup
 from search.time_management import Clock, ClockSettings
 from search.transposition import TranspositionTable
-from search.worker import Worker
+from search.worker import InlineWorker, Worker
+
+EvaluatorMaker = Callable[[Network], Evaluator]
 
 
 class SearchRunningError(RuntimeError):
@@ -37,13 +48,18 @@ class Engine:
 
     def __init__(self, network: Network, threads: int = 1, hash_mib: int = 16):
         self.table = TranspositionTable(hash_mib)
-        self.shared = aligned_zeros(FIRST_NODE_COUNT + MAX_THREADS, np.int64)
+        self.shared = aligned_zeros(FIRST_NODE_COUNT + MAX_THREADS + MAX_SEARCHERS, np.int64)
         self.parameters = SharedParameters(network)
         self.network = network
         self.numa_policy = parse_policy("auto")
         self.clock_settings = ClockSettings()
         self.multi_pv = 1
         self.game = Game()
+        self.threads = threads
+        self.batching: Batching | None = None
+        self._leaf_queue: LeafQueue | None = None
+        self._make_evaluator: EvaluatorMaker | None = None
+        self._cache = EvaluationCache(0)
         self._clock = Clock()
         self._workers: list[Worker] = []
         self._search: Search | None = None
@@ -54,8 +70,56 @@ class Engine:
         self._require_idle()
         if not 1 <= threads <= MAX_THREADS:
             raise ValueError(f"The number of threads is {threads}; expected 1 to {MAX_THREADS}.")
-        self._workers = [Worker(self.parameters, self.table, self.shared, thread) for thread in range(threads)]
+        self.threads = threads
+        self._make_workers()
+
+    def set_backend(self, make_evaluator: EvaluatorMaker | None, batch_size: int = 0, searchers: int = 0) -> None:
+        """Have positions evaluated in batches by what make_evaluator(network) returns, or inline by the CPU if None.
+
+        batch_size: positions in a batch at most; searchers: on one root, all threads together; 0 for what suits the
+        device. Forgets all that was learnt. On an error of make_evaluator all stays as it was.
+        """
+        self._require_idle()
+        evaluator = None if make_evaluator is None else make_evaluator(self.network)
+        self._make_evaluator = make_evaluator
+        self._use_evaluator(evaluator, batch_size, searchers)
+        self._make_workers()
+
+    def _use_evaluator(self, evaluator: Evaluator | None, batch_size: int, searchers: int) -> None:
+        self.close()
+        self._requested_batching = batch_size, searchers
+        if evaluator is None:
+            self.batching = None
+            self._cache = EvaluationCache(0)
+            return
+        evaluator.warm_up()
+        self.batching = batching_for(evaluator, batch_size, searchers)
+        self._leaf_queue = LeafQueue(evaluator, self.batching.batch_size, self.batching.guess_room)
+        self._cache = EvaluationCache()
+
+    def close(self) -> None:
+        """End the threads that call a batched evaluator, if there are any."""
+        if self._leaf_queue is not None:
+            self._leaf_queue.close()
+            self._leaf_queue = None
+
+    def _make_workers(self) -> None:
+        if self._leaf_queue is None:
+            self._workers = [
+                InlineWorker(self.parameters, self.table, self.shared, thread) for thread in range(self.threads)
+            ]
+        else:
+            sizes = shares(max(self.batching.searchers, self.threads), self.threads)
+            self._workers = [
+                BatchedWorker(self._leaf_queue, self._cache, self.table, self.shared, first, size)
+                for first, size in zip(accumulate(sizes, initial=0), sizes, strict=False)
+            ]
         self.new_game()
+
+    @property
+    def evaluator(self) -> Evaluator | None:
+        """What evaluates in batches, None if the CPU's searchers do so by themselves."""
+        return None if self._leaf_queue is None else self._leaf_queue.evaluator
 
     def set_numa_policy(self, policy: NumaPolicy) -> None:
         """Bind the threads of searches to come; forgets all that was learnt. PolicyError if the system refuses."""
@@ -70,33 +134,31 @@ class Engine:
         self._require_idle()
         self.table = TranspositionTable(hash_mib)
         for worker in self._workers:
-            worker.searcher.use_table(self.table)
+            worker.use_table(self.table)
         self.table.clear(self.numa_policy, self.threads)  # the old one is gone: both need not fit into the memory
 
     def set_network(self, network: Network) -> None:
         """Evaluate with another network from now on; forgets all that was learnt."""
         self._require_idle()
+        evaluator = None if self._make_evaluator is None else self._make_evaluator(network)
         self.parameters = SharedParameters(network)
         self.network = network
-        for worker in self._workers:
-            worker.searcher.use_network(self.parameters)
-        self.new_game()
+        if evaluator is not None:
+            self._use_evaluator(evaluator, *self._requested_batching)
+        self._make_workers()
 
     def new_game(self) -> None:
         """Forget all that was learnt in earlier searches; the position stays."""
         self._require_idle()
         self.table.clear(self.numa_policy, self.threads)
+        self._cache.clear()
         for worker in self._workers:
-            worker.tables.clear()
+            worker.clear()
         self._clock = Clock()
 
     def set_position(self, game: Game) -> None:
         """Position, with its history, for the searches to come."""
         self.game = game
-
-    @property
-    def threads(self) -> int:
-        return len(self._workers)
 
     @property
     def is_searching(self) -> bool:
@@ -124,9 +186,52 @@ class Engine:
             clock_settings=self.clock_settings,
             multi_pv=self.multi_pv,
             win_rate_model=self.network.win_rate_model,
+            leaf_queue=self._leaf_queue,
         )
         self._search = Search(means, self.game, limits, Listeners(on_reports, on_result, on_current_move))
         return self._search
+
+    def analyse(
+        self,
+        positions: Iterable[str | Game],
+        limits: Limits,
+        multi_pv: int = 1,
+        isolated: bool = False,
+        searchers: int = 0,
+    ) -> Iterator[PositionAnalysis]:
+        """Search many positions, FENs or Games, at once; what is found about each, in their order.
+
+        limits: depth, nodes and movetime_ms hold for each position. Without `isolated` all positions share the engine's
+        transposition table, and those of a thread the histories. In isolation each has tables of its own, and the result
+        depends on the position and the limits alone. searchers: positions that are searched at once with a batched
+        evaluator, all threads together; 0 for what suits the device.
+        PositionError for a FEN that is refused, after what comes before it.
+        """
+        outcomes = self.analyse_blocks(position_blocks(positions), limits, multi_pv, isolated, searchers)
+        return (position_analysis(outcome, self.network.win_rate_model) for outcome in outcomes)
+
+    def analyse_blocks(
+        self, blocks: Iterable[RootBlock], limits: Limits, multi_pv: int = 1, isolated: bool = False, searchers: int = 0
+    ) -> Analysis:
+        """The same for whole blocks of roots."""
+        self._require_idle()
+        self.table.new_search()
+        table_bytes = table_bytes_for(limits) if isolated else 0
+        if self._leaf_queue is None:
+            make = partial(SearcherGroup, inbox_size=INLINE_INBOX, parameters=self.parameters)
+            sizes = [[1]] * self.threads
+        else:
+            make = partial(SearcherGroup, cache=self._cache)
+            searchers = searchers or analysis_searchers(self._leaf_queue.evaluator, isolated, self.threads)
+            sizes = [halves(share) for share in shares(searchers, self.threads)]
+        groups = []
+        for thread_sizes in sizes:
+            histories = None if isolated else aligned_zeros(1, HISTORIES)
+            table = None if isolated else self.table
+            groups.append(
+                [make(size, histories, table, table_bytes=table_bytes, multi_pv=multi_pv) for size in thread_sizes]
+            )
+        return Analysis(blocks, limits, groups, self._leaf_queue)
 
     def stop(self) -> None:
         """Ask the running search, if any, for its result."""

@@ -125,6 +125,7 @@ SEARCHER = np.dtype(
         ("tt_generation", "i8"),
         # the root
         ("depth", "i8"),  # of the iteration that is running
+        ("completed_depth", "i8"),  # of the last iteration that was not cut short
         ("root_count", "i8"),
         ("multi_pv", "i8"),
         ("pv_index", "i8"),  # number of the line that is being searched

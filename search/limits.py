@@ -4,6 +4,10 @@ from dataclasses import dataclass
 
 from nnue_jax.win_rate import WinRate
 from search.layout import MATE, MATE_IN_MAX_PLY, MAX_DEPTH
+from search.leaf_queue import Telemetry
+from search.transposition import LOWER, UPPER
+
+BOUND_NAMES = {LOWER: "lowerbound", UPPER: "upperbound"}
 
 
 @dataclass(frozen=True)
@@ -99,8 +103,13 @@ class CurrentMove:
 
 @dataclass(frozen=True)
 class Result:
-    """Outcome of a search. best_move is None if there is no move to choose from."""
+    """Outcome of a search. best_move is None if there is no move to choose from.
+
+    telemetry: of the batched evaluator, if there is one. failure: a sentence, if the evaluator failed and ended the search.
+    """
 
     best_move: str | None
     ponder_move: str | None
     report: Report
+    telemetry: Telemetry | None = None
+    failure: str = ""

@@ -76,6 +76,7 @@ def start(searcher):
     """Make a searcher with position, root moves and limits set ready for `advance`."""
     searcher.phase = ROOT_ITERATION
     searcher.depth = 0
+    searcher.completed_depth = 0
     searcher.top = 0
     searcher.ply = 0
     searcher.nodes = 0
@@ -151,6 +152,7 @@ def advance(searcher, histories):
             phase = root_iteration(searcher)
         elif phase == ITERATION_DONE:
             searcher.phase = ROOT_ITERATION
+            searcher.completed_depth = searcher.depth
             return ITERATION_DONE
         elif phase == ROOT_MOVE_CHOSEN:
             searcher.phase = SEARCH_MOVE

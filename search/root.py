@@ -167,7 +167,7 @@ def root_child_returned(searcher):
 
 
 @leaf
-def _sort(searcher, first, end):
+def sort_root_moves(searcher, first, end):
     """Stable insertion sort of root_order[first:end], best score first."""
     order = searcher.root_order
     for i in range(first + 1, end):
@@ -185,7 +185,7 @@ def root_finished(searcher, histories):
     """Widen the window if the score lies outside; otherwise the line is done, and after the last the iteration."""
     frame = searcher.frames[0]
     best = frame.best_value
-    _sort(searcher, searcher.pv_index, searcher.root_count)
+    sort_root_moves(searcher, searcher.pv_index, searcher.root_count)
     if best <= frame.first_alpha:
         frame.beta = (frame.first_alpha + frame.beta) // 2
         frame.first_alpha = max(best - searcher.window, -INFINITE)
@@ -206,7 +206,7 @@ def root_finished(searcher, histories):
     if bound != EXACT:
         return ROOT_OUTSIDE if is_verbose and searcher.multi_pv == 1 else ROOT_WINDOW
     searcher.pv_index += 1
-    _sort(searcher, int64(0), searcher.pv_index)
+    sort_root_moves(searcher, int64(0), searcher.pv_index)
     if searcher.pv_index == min(searcher.multi_pv, searcher.root_count):
         return ITERATION_DONE
     return ROOT_LINE_DONE if is_verbose else ROOT_LINE

@@ -19,15 +19,15 @@ from games.xiangqi.geometry import move_text
 from games.xiangqi.repetition import judge_game
 from nnue_jax.win_rate import WinRateModel, model_material
 from search.layout import FIRST_NODE_COUNT, INFINITE, MATE, MATE_IN_MAX_PLY, NEVER, NODE_LIMIT, STOP_FLAG, THREAD_COUNT
-from search.limits import CurrentMove, Limits, Report, Result, Score
+from search.leaf_queue import EvaluationFailure, LeafQueue, Telemetry
+from search.limits import BOUND_NAMES, CurrentMove, Limits, Report, Result, Score
 from search.nodes import ITERATION_DONE, ROOT_MOVE_CHOSEN
 from search.processors import bind_current_thread
 from search.time_management import Clock, ClockSettings, IterationSummary
-from search.transposition import LOWER, UPPER, TranspositionTable, table_key
-from search.worker import Worker
+from search.transposition import TranspositionTable, table_key
+from search.worker import Tree, Worker
 
 VERBOSE_NODES = 10_000_000  # of the main thread; from then on what happens at the root is told move by move
-BOUND_NAMES = {LOWER: "lowerbound", UPPER: "upperbound"}
 
 _WAKE, _PONDERHIT, _MAIN_DONE = "wake", "ponderhit", "main done"
 
@@ -46,7 +46,8 @@ class Means:
     """What a search works with.
 
     processors: what each worker's thread is to be bound to; None for one that is not bound.
-    shared: int64 [FIRST_NODE_COUNT + threads], see `layout`.
+    shared: int64 [FIRST_NODE_COUNT + trees], see `layout`.
+    leaf_queue: what evaluates, unless searchers do so by themselves.
     """
 
     workers: Sequence[Worker]
@@ -57,6 +58,7 @@ class Means:
     clock_settings: ClockSettings
     multi_pv: int
     win_rate_model: WinRateModel
+    leaf_queue: LeafQueue | None = None
 
 
 class Search:
@@ -79,7 +81,10 @@ class Search:
         self._node_limit = NEVER
         self._result: Result | None = None
         self._failure: BaseException | None = None
+        self._evaluation_failure = ""
         self._shown: Report | None = None  # of the best line
+        self._trees: list[Tree] = [tree for worker in means.workers for tree in worker.trees]
+        self._main_tree = self._trees[0]
         self._root_moves = self._choose_root_moves()
         self._thread = threading.Thread(target=self._run, name="search", daemon=True)
         self._thread.start()
@@ -140,9 +145,8 @@ class Search:
         means.table.new_search()
         self._set_limits()
         for worker in means.workers:
-            worker.completed_depth = 0
-            worker.searcher.set_up(self._game, self._root_moves, limits.max_depth, means.multi_pv)
-        means.workers[0].record["verbose_from"] = VERBOSE_NODES
+            worker.set_up(self._game, self._root_moves, limits.max_depth, means.multi_pv)
+        self._main_tree.record["verbose_from"] = VERBOSE_NODES
         threads = [
             threading.Thread(target=self._work, args=(worker, processors), name="search worker", daemon=True)
             for worker, processors in zip(reversed(means.workers), reversed(means.processors), strict=True)
@@ -181,8 +185,9 @@ class Search:
         elif times_ms:
             self._deadline_ms = min(times_ms)
         shared = means.shared
-        shared[THREAD_COUNT] = len(means.workers)
-        shared[FIRST_NODE_COUNT : FIRST_NODE_COUNT + len(means.workers)] = 0
+        trees = len(self._trees)
+        shared[THREAD_COUNT] = trees
+        shared[FIRST_NODE_COUNT : FIRST_NODE_COUNT + trees] = 0
         shared[NODE_LIMIT] = NEVER
         if not self._pondering:
             shared[NODE_LIMIT] = self._node_limit
@@ -197,8 +202,12 @@ class Search:
             if processors is not None:
                 bind_current_thread(processors)
             for code in worker.run():
-                if is_main and self._pass_on(worker, code):
+                if is_main and self._pass_on(code):
                     break
+        except EvaluationFailure as failure:
+            # What is known so far still makes a result.
+            self._evaluation_failure = str(failure)
+            self.stop()
         except BaseException as error:
             self._failure = error
             self.stop()
@@ -207,16 +216,17 @@ class Search:
             if is_main:
                 self._events.put(_MAIN_DONE)
 
-    def _pass_on(self, worker: Worker, code: int) -> bool:
+    def _pass_on(self, code: int) -> bool:
         """Give the controller what a code of the main thread has to tell; whether the search is to end with it."""
-        record = worker.record
+        tree = self._main_tree
+        record = tree.record
         if code == ROOT_MOVE_CHOSEN:
             move = move_text(int(record["frames"]["move"][0]))
             self._events.put(CurrentMove(int(record["depth"]), move, int(record["root_next"])))
             return False
-        lines = worker.best_lines(self._means.multi_pv)
-        self._events.put([self._report(worker, root, i + 1) for i, root in enumerate(lines)])
-        return code == ITERATION_DONE and self._is_enough(self._summary(worker, lines))
+        lines = tree.best_lines(self._means.multi_pv)
+        self._events.put([self._report(tree, root, i + 1) for i, root in enumerate(lines)])
+        return code == ITERATION_DONE and self._is_enough(self._summary(lines))
 
     def _is_enough(self, summary: IterationSummary) -> bool:
         """After an iteration: whether another is not needed.
@@ -232,23 +242,22 @@ class Search:
                 self._enough = True
         return self._enough and not self._is_held
 
-    def _summary(self, worker: Worker, lines: list[np.ndarray]) -> IterationSummary:
-        workers = self._means.workers
-        best = lines[0]
+    def _summary(self, lines: list) -> IterationSummary:
+        best, tree, trees = lines[0], self._main_tree, self._trees
         return IterationSummary(
-            depth=worker.completed_depth,
+            depth=tree.completed_depth,
             best_move=int(best["move"]),
             score=int(best["score"]),
             last_score=int(lines[-1]["score"]),
             average_score=int(best["average_score"]),
-            best_move_changes=sum(other.take_best_move_changes() for other in workers),
-            threads=len(workers),
-            best_move_effort=int(best["nodes"]) / max(1, worker.nodes),
+            best_move_changes=sum(other.take_best_move_changes() for other in trees),
+            threads=len(trees),
+            best_move_effort=int(best["nodes"]) / max(1, tree.nodes),
         )
 
-    def _report(self, worker: Worker, root, line: int) -> Report:
+    def _report(self, tree: Tree, root, line: int) -> Report:
         score, bound = int(root["score"]), BOUND_NAMES.get(int(root["bound"]), "")
-        depth = max(1, int(worker.record["depth"]))
+        depth = max(1, int(tree.record["depth"]))
         if score == -INFINITE:
             score, bound = int(root["previous_score"]), ""
             depth = max(1, depth - 1)
@@ -267,7 +276,7 @@ class Search:
         )
 
     def _total_nodes(self) -> int:
-        return sum(worker.nodes for worker in self._means.workers)
+        return sum(tree.nodes for tree in self._trees)
 
     def _spent_ms(self) -> float:
         """Time on the clock of this search."""
@@ -317,9 +326,9 @@ class Search:
             self._listeners.on_reports(reports)
 
     def _conclude(self) -> Result:
-        worker = self._vote()
-        lines = worker.best_lines(self._means.multi_pv if worker is self._means.workers[0] else 1)
-        reports = [self._report(worker, root, i + 1) for i, root in enumerate(lines)]
+        tree = self._vote()
+        lines = tree.best_lines(self._means.multi_pv if tree is self._main_tree else 1)
+        reports = [self._report(tree, root, i + 1) for i, root in enumerate(lines)]
         report = reports[0]
         shown = self._shown
         if shown is not None and shown.pv[0] == report.pv[0]:
@@ -328,27 +337,31 @@ class Search:
         else:
             self._tell(reports)
         pv = report.pv
-        return Result(pv[0], pv[1] if len(pv) > 1 else self._ponder_move(pv[0]), report)
+        ponder_move = pv[1] if len(pv) > 1 else self._ponder_move(pv[0])
+        return Result(pv[0], ponder_move, report, self._take_telemetry(), self._evaluation_failure)
 
-    def _vote(self) -> Worker:
-        """The thread whose move has the most weight: depth times lead over the worst score, summed by move."""
-        workers = [worker for worker in self._means.workers if worker.completed_depth > 0]
-        if not workers or self._limits.depth is not None or len(workers) == 1 or self._means.multi_pv > 1:
-            return self._means.workers[0]
-        best_lines = {id(worker): worker.best_lines(1)[0] for worker in workers}
+    def _take_telemetry(self) -> Telemetry | None:
+        return None if self._means.leaf_queue is None else self._means.leaf_queue.take_telemetry()
+
+    def _vote(self) -> Tree:
+        """The tree whose move has the most weight: depth times lead over the worst score, summed by move."""
+        trees = [tree for tree in self._trees if tree.completed_depth > 0]
+        if not trees or self._limits.depth is not None or len(trees) == 1 or self._means.multi_pv > 1:
+            return self._main_tree
+        best_lines = {id(tree): tree.best_lines(1)[0] for tree in trees}
         worst = min(int(root["score"]) for root in best_lines.values())
         votes: dict[int, int] = {}
-        for worker in workers:
-            root = best_lines[id(worker)]
-            weight = (int(root["score"]) - worst + 14) * worker.completed_depth
+        for tree in trees:
+            root = best_lines[id(tree)]
+            weight = (int(root["score"]) - worst + 14) * tree.completed_depth
             votes[int(root["move"])] = votes.get(int(root["move"]), 0) + weight
 
-        def standing(worker: Worker) -> tuple[bool, int, int]:
-            root = best_lines[id(worker)]
+        def standing(tree: Tree) -> tuple[bool, int, int]:
+            root = best_lines[id(tree)]
             won = int(root["score"]) >= MATE_IN_MAX_PLY
-            return won, int(root["score"]) if won else votes[int(root["move"])], worker.completed_depth
+            return won, int(root["score"]) if won else votes[int(root["move"])], tree.completed_depth
 
-        return max(workers, key=standing)
+        return max(trees, key=standing)
 
     def _ponder_move(self, best_move: str) -> str | None:
         """The reply that the transposition table expects, if it is legal."""

@@ -14,14 +14,16 @@ from search.transposition import TranspositionTable
 
 
 class ThreadTables:
-    """HISTORIES of one thread; searchers of the thread may share it. is_used: whether it may hold anything.
+    """HISTORIES of one thread, array [1] and record; searchers of the thread may share it.
+
+    is_used: whether it may hold anything.
 
     Until then it takes no memory.
     """
 
     def __init__(self):
-        self._array = aligned_zeros(1, HISTORIES)
-        self.record = self._array[0]
+        self.array = aligned_zeros(1, HISTORIES)
+        self.record = self.array[0]
         self.is_used = False
 
     def clear(self) -> None:

@@ -77,6 +77,16 @@ def pack(parsed: Iterable[ParsedFen]) -> np.ndarray:
     return packed
 
 
+def pack_position(position: np.ndarray, rule60: int = 0) -> np.ndarray:
+    """[1] PACKED from a POSITION array [1]."""
+    packed = np.zeros(1, PACKED)
+    packed["square_of"] = position["square_of"][:, :PIECES]
+    packed["side"] = position["side"]
+    packed["in_check"] = in_check_kernel(position[0])
+    packed["rule60"] = rule60
+    return packed
+
+
 def pack_fens(fens: Iterable[str], first_number: int = 0) -> np.ndarray:
     """[n] PACKED from FENs; PositionError, which names its number, for the first that is refused."""
     parsed = []
