@@ -1,8 +1,8 @@
 """Searching many roots at once: every searcher has a root of its own, and takes the next one when it is done.
 
 Roots come from an iterator and outcomes go out in the same order; between them lie a limited number, so memory does not
-grow with the number of roots. With a batched evaluator each thread advances two groups of searchers in turn; without one
-a thread searches one root after the other.
+grow with the number of roots. With a batched evaluator each thread advances two groups of searchers in turn;
+without one it searches one root after the other.
 """
 
 import queue

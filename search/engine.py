@@ -202,8 +202,8 @@ class Engine:
         """Search many positions, FENs or Games, at once; what is found about each, in their order.
 
         limits: depth, nodes and movetime_ms hold for each position. Without `isolated` all positions share the engine's
-        transposition table, and those of a thread the histories. In isolation each has tables of its own, and the result
-        depends on the position and the limits alone. searchers: positions that are searched at once with a batched
+        transposition table, and those of a thread the histories. In isolation each has tables of its own, and the
+        result depends on the position and the limits alone. searchers: positions that are searched at once with a batched
         evaluator, all threads together; 0 for what suits the device.
         PositionError for a FEN that is refused, after what comes before it.
         """

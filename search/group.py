@@ -23,7 +23,7 @@ GROUP
     cache, cache_mask   address of the evaluation cache, 0 for none, and its number of entries less one
     cache_hits          values that the evaluation cache had
     guesses, guess_hits positions that were evaluated without a searcher waiting for them, and those that one took later
-    reports             whether the caller hears what the first searcher, the main one, has to tell; not with takes_roots
+    reports             whether the caller hears what the first searcher, the main one, has to tell
 
 SLOT, beside each searcher
     state        FREE, RUNNING, WAITING or DONE
@@ -267,7 +267,7 @@ def begin_search(group, arrays, root, root_moves):
 def advance_group(group, arrays):
     """Advance all searchers of a group until the round is done; see the head of this file.
 
-    Returns ROUND_DONE, or earlier the code of what the main searcher has to tell, and goes on with it when called again.
+    Returns ROUND_DONE, or earlier the code of what the main searcher has to tell, which goes on when called again.
     """
     if group.cursor == 0:
         remember(group, arrays)

@@ -120,7 +120,7 @@ class LeafQueue:
             thread.start()
 
     def submit(self, packed: np.ndarray, outputs: np.ndarray) -> Ticket:
-        """Have [n] PACKED positions evaluated into outputs [2, n] int32; neither may change until the ticket is done."""
+        """Have [n] PACKED positions evaluated into outputs [2, n] int32; both stay untouched until that is done."""
         ticket = Ticket(packed, outputs)
         self._tickets.put(ticket)
         return ticket

@@ -105,7 +105,8 @@ class CurrentMove:
 class Result:
     """Outcome of a search. best_move is None if there is no move to choose from.
 
-    telemetry: of the batched evaluator, if there is one. failure: a sentence, if the evaluator failed and ended the search.
+    telemetry: of the batched evaluator, if there is one. failure: a sentence, if the evaluator failed and so ended the
+    search.
     """
 
     best_move: str | None

@@ -156,8 +156,9 @@ class SearcherGroup:
         multi_pv: int,
         reports: bool,
     ) -> None:
-        """Let all searchers search one ROOT, array [1], among at least one move; `line` is the LINE array [1] before it.
+        """Let all searchers search one ROOT, array [1], among at least one move.
 
+        line: the LINE array [1] that led to it.
         reports: whether `advance` returns what the first searcher has to tell.
         """
         record = self.record
