@@ -19,6 +19,7 @@ from search.nodes import FINISHED, STOPPED
 from search.roots import ROOT
 from search.searcher import ThreadTables
 from search.searcher_group import EvaluationCache, SearcherGroup
+from search.spread import Spread
 from search.transposition import TranspositionTable
 from search.worker import NEWS, Tree, Worker
 
@@ -45,6 +46,7 @@ class BatchedWorker(Worker):
                     size, self._tables.array, table, shared, first_thread, cache, leaf_queue.guess_room, inbox_size=0
                 )
             )
+            Spread().apply(self._groups[-1].arrays.searchers, first_thread)
             first_thread += size
         self.trees = [Tree(record) for group in self._groups for record in group.arrays.searchers]
         self._tickets: list[Ticket | None] = [None] * len(self._groups)

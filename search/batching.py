@@ -35,8 +35,8 @@ def batching_for(evaluator: Evaluator, batch_size: int = 0, searchers: int = 0) 
 _ROOTS_PER_THREAD = {"jax:cpu": 512, "other": 2048}
 _ISOLATED_ROOTS_PER_THREAD = {"jax:cpu": 64, "other": 512}
 
-ENTRY_BYTES = 16
-LEAST_TABLE_BYTES, MOST_TABLE_BYTES = 1 << 16, 1 << 24  # of an isolated searcher
+BYTES_PER_NODE = 32  # two entries
+LEAST_TABLE_BYTES, MOST_TABLE_BYTES = 1 << 18, 1 << 24  # of an isolated searcher
 DEFAULT_TABLE_BYTES = 1 << 20
 
 
@@ -50,7 +50,7 @@ def table_bytes_for(limits: Limits) -> int:
     """Size of the transposition table of an isolated searcher: room for all its nodes, within bounds."""
     if limits.nodes is None:
         return DEFAULT_TABLE_BYTES
-    return min(max(limits.nodes * ENTRY_BYTES, LEAST_TABLE_BYTES), MOST_TABLE_BYTES)
+    return min(max(limits.nodes * BYTES_PER_NODE, LEAST_TABLE_BYTES), MOST_TABLE_BYTES)
 
 
 def shares(total: int, parts: int) -> list[int]:

@@ -203,8 +203,8 @@ class Engine:
 
         limits: depth, nodes and movetime_ms hold for each position. Without `isolated` all positions share the engine's
         transposition table, and those of a thread the histories. In isolation each has tables of its own, and the
-        result depends on the position and the limits alone. searchers: positions that are searched at once with a batched
-        evaluator, all threads together; 0 for what suits the device.
+        result depends on the position and the limits alone. searchers: positions that are searched at once with a
+        batched evaluator, all threads together; 0 for what suits the device.
         PositionError for a FEN that is refused, after what comes before it.
         """
         outcomes = self.analyse_blocks(position_blocks(positions), limits, multi_pv, isolated, searchers)

@@ -42,6 +42,7 @@ ROOT_MOVE
 
 import numpy as np
 
+from games.memory import CACHE_LINE_BYTES
 from games.xiangqi.geometry import SQUARES
 from games.xiangqi.line import COUNTERS, HISTORY_LENGTH, LINE, LINE_LENGTH
 from games.xiangqi.movegen import MAX_MOVES
@@ -99,55 +100,62 @@ ROOT_MOVE = np.dtype(
     align=True,
 )
 
-SEARCHER = np.dtype(
-    [
-        ("position", POSITION),
-        # where the machine stands
-        ("phase", "i8"),
-        ("top", "u4"),
-        ("ply", "u4"),
-        ("value", "i8"),  # returned by the node that was left last
-        ("verdict", "i8"),  # of the judge on the node being entered, 0 for none
-        # evaluation
-        ("evaluates_inline", "i8"),  # 0: stop and wait wherever a value is needed
-        ("evaluator", EVALUATOR),
-        # limits and counters
-        ("thread", "i8"),
-        ("nodes", "i8"),
-        ("next_check", "i8"),  # node count at which to look at the shared flags
-        ("max_depth", "i8"),
-        ("selective_depth", "i8"),
-        ("verbose_from", "i8"),  # node count from which what happens at the root is told move by move
-        ("shared", "i8"),  # address of i64 [.]: words that all threads share, see below
-        # transposition table
-        ("tt_entries", "i8"),  # address
-        ("tt_buckets", "i8"),
-        ("tt_generation", "i8"),
-        # the root
-        ("depth", "i8"),  # of the iteration that is running
-        ("completed_depth", "i8"),  # of the last iteration that was not cut short
-        ("root_count", "i8"),
-        ("multi_pv", "i8"),
-        ("pv_index", "i8"),  # number of the line that is being searched
-        ("root_next", "i8"),  # place in root_order of the next move
-        ("window", "i8"),  # half the width of the aspiration window
-        ("fail_highs", "i8"),
-        ("best_move_changes", "i8"),
-        ("root_counters", COUNTERS),
-        ("root_order", "i8", (MAX_MOVES,)),  # indices into root_moves, best first
-        ("root_moves", ROOT_MOVE, (MAX_MOVES,)),
-        # the line from the start of the game to the present node
-        ("root_index", "i8"),  # of the root's position in the line
-        ("line", LINE),
-        # buffers
-        ("moves", "i8"),  # address of i32 [(STACK_HEIGHT + SCRATCH_LISTS) * MAX_MOVES]
-        ("ranks", "i8"),  # address of i32, beside the moves: see `picker`
-        ("pv_length", "i8", (MAX_PLY + 2,)),
-        ("pv", "u2", (MAX_PLY + 2, MAX_PLY + 2)),
-        ("frames", FRAME, (STACK_HEIGHT,)),
-    ],
-    align=True,
-)
+_SEARCHER_FIELDS = [
+    ("position", POSITION),
+    # where the machine stands
+    ("phase", "i8"),
+    ("top", "u4"),
+    ("ply", "u4"),
+    ("value", "i8"),  # returned by the node that was left last
+    ("verdict", "i8"),  # of the judge on the node being entered, 0 for none
+    # evaluation
+    ("evaluates_inline", "i8"),  # 0: stop and wait wherever a value is needed
+    ("evaluator", EVALUATOR),
+    # limits and counters
+    ("thread", "i8"),
+    # what keeps searchers of one root on different work, see `spread`; zero for one that searches as if alone
+    ("variant", "i8"),
+    ("order_noise", "i8"),  # quiet moves are ordered as if their scores were wrong by up to so much
+    ("root_rotation", "i8"),  # root moves by which the moves after the first are rotated
+    ("depth_skip", "i8"),  # iterations: of two times as many, the later half is left out
+    ("nodes", "i8"),
+    ("next_check", "i8"),  # node count at which to look at the shared flags
+    ("max_depth", "i8"),
+    ("selective_depth", "i8"),
+    ("verbose_from", "i8"),  # node count from which what happens at the root is told move by move
+    ("shared", "i8"),  # address of i64 [.]: words that all threads share, see below
+    # transposition table
+    ("tt_entries", "i8"),  # address
+    ("tt_buckets", "i8"),
+    ("tt_generation", "i8"),
+    # the root
+    ("depth", "i8"),  # of the iteration that is running
+    ("completed_depth", "i8"),  # of the last iteration that was not cut short
+    ("root_count", "i8"),
+    ("multi_pv", "i8"),
+    ("pv_index", "i8"),  # number of the line that is being searched
+    ("root_next", "i8"),  # place in root_order of the next move
+    ("window", "i8"),  # half the width of the aspiration window
+    ("fail_highs", "i8"),
+    ("best_move_changes", "i8"),
+    ("root_counters", COUNTERS),
+    ("root_order", "i8", (MAX_MOVES,)),  # indices into root_moves, best first
+    ("root_moves", ROOT_MOVE, (MAX_MOVES,)),
+    # the line from the start of the game to the present node
+    ("root_index", "i8"),  # of the root's position in the line
+    ("line", LINE),
+    # buffers
+    ("moves", "i8"),  # address of i32 [(STACK_HEIGHT + SCRATCH_LISTS) * MAX_MOVES]
+    ("ranks", "i8"),  # address of i32, beside the moves: see `picker`
+    ("pv_length", "i8", (MAX_PLY + 2,)),
+    ("pv", "u2", (MAX_PLY + 2, MAX_PLY + 2)),
+    ("frames", FRAME, (STACK_HEIGHT,)),
+]
+
+# An odd number of cache lines: the same field of neighbours must not fall into the same sets of a cache.
+_size = np.dtype(_SEARCHER_FIELDS, align=True).itemsize
+_padding = (_size // CACHE_LINE_BYTES + 1 | 1) * CACHE_LINE_BYTES - _size
+SEARCHER = np.dtype([*_SEARCHER_FIELDS, ("padding", "u1", (_padding,))], align=True)
 
 assert HISTORY_LENGTH + MAX_PLY + 2 <= LINE_LENGTH
 

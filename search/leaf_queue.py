@@ -146,28 +146,32 @@ class LeafQueue:
     def _call(self) -> None:
         """Body of a calling thread."""
         running: deque = deque()
+        held: Ticket | None = None  # taken from the queue, but too large for the batch that was begun last
         is_open = True
-        while is_open or running:
-            tickets, is_open = self._take(must_wait=not running) if is_open else ([], False)
+        while is_open or running or held is not None:
+            tickets, held, is_open = self._take(held, is_open, must_wait=not running)
             if tickets:
                 running.append((tickets, self._begin(tickets)))
             if running and (len(running) == IN_FLIGHT or not tickets):
                 self._finish(*running.popleft())
 
-    def _take(self, must_wait: bool) -> tuple[list[Ticket], bool]:
-        """What is queued, as much of it as makes a batch; and whether there may be more."""
-        tickets: list[Ticket] = []
-        size = 0
-        while size < self.batch_size:
+    def _take(self, held: Ticket | None, is_open: bool, must_wait: bool) -> tuple[list[Ticket], Ticket | None, bool]:
+        """Tickets for a batch; one that was taken but must wait for the next batch; whether there may be more."""
+        tickets = [] if held is None else [held]
+        size = sum(len(ticket.packed) for ticket in tickets)
+        while is_open and size < self.batch_size:
             try:
                 ticket = self._tickets.get(block=must_wait and not tickets)
             except queue.Empty:
                 break
             if ticket is None:
-                return tickets, False
-            tickets.append(ticket)
-            size += len(ticket.packed)
-        return tickets, True
+                is_open = False
+            elif tickets and size + len(ticket.packed) > self.batch_size:
+                return tickets, ticket, is_open
+            else:
+                tickets.append(ticket)
+                size += len(ticket.packed)
+        return tickets, None, is_open
 
     def _begin(self, tickets: list[Ticket]):
         """What the evaluator makes of the batch, or the exception that it raised."""

@@ -47,6 +47,9 @@ LEAST_RANK = -(1 << 31)
 LANES = 16  # ranks in a vector
 MAX_SCORE = (1 << (31 - RANK_SHIFT)) - 1
 
+# Odd numbers that make a hash of a position, a searcher and a move.
+NOISE_OF_VARIANT, NOISE_OF_MOVE, NOISE_FACTOR = 0x5851F42D4C957F2D, 0x2545F4914F6CDD1D, 0x369DEA0F31A53F85
+
 _MAX_QUIET_SCORE = 2 * BUTTERFLY_LIMIT + 5 * CONTINUATION_LIMIT // 2
 _CAPTURE_FIRST = _MAX_QUIET_SCORE + CAPTURE_LIMIT  # evasions: captures before quiet moves
 assert _CAPTURE_FIRST + 7 * int(PIECE_VALUE.max()) + CAPTURE_LIMIT <= MAX_SCORE
@@ -79,6 +82,18 @@ def _score_quiets(searcher, histories, frame):
     for i in range(frame.next, frame.end):
         move = int64(load_i32(moves, i))
         _rank(searcher, i, move, quiet_score(position, histories, context, move))
+
+
+@leaf
+def _disturb(searcher, frame):
+    """Add noise to the scores of quiet moves; the same each time a searcher comes to a position."""
+    seed = searcher.position.key ^ searcher.variant * NOISE_OF_VARIANT
+    for i in range(frame.next, frame.end):
+        rank = int64(load_i32(searcher.ranks, i))
+        move = rank & RANK_MOVE
+        noise = ((seed ^ move * NOISE_OF_MOVE) * NOISE_FACTOR >> 40) & 0xFFFF
+        score = (rank >> RANK_SHIFT) + (noise * searcher.order_noise >> 16)
+        _rank(searcher, i, move, min(score, MAX_SCORE))
 
 
 @leaf
@@ -200,6 +215,8 @@ def next_move(searcher, histories, frame):
             frame.next = frame.end
             frame.end = generate_quiets(searcher.position, searcher.moves, frame.end)
             _score_quiets(searcher, histories, frame)
+            if searcher.order_noise:
+                _disturb(searcher, frame)
         frame.stage = STAGE_PICK_QUIETS
     if frame.stage == STAGE_PICK_QUIETS:
         if not frame.skip_quiets:

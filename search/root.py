@@ -40,6 +40,9 @@ def root_iteration(searcher):
     if searcher.depth >= searcher.max_depth:
         return FINISHED
     searcher.depth += 1
+    skip = searcher.depth_skip
+    if skip and (searcher.depth + searcher.variant) // skip % 2:
+        searcher.depth = min(searcher.depth + skip, searcher.max_depth)
     for i in range(searcher.root_count):
         root_move = searcher.root_moves[i]
         root_move.previous_score = root_move.score
@@ -105,10 +108,24 @@ def root_window(searcher):
 
 
 @leaf
+def _rotate(searcher, first):
+    """Rotate root_order[first:], so that searchers of one root begin with different moves."""
+    order = searcher.root_order
+    count = searcher.root_count - first
+    for _ in range(searcher.root_rotation % count):
+        index = order[first]
+        for i in range(first, searcher.root_count - 1):
+            order[i] = order[i + 1]
+        order[searcher.root_count - 1] = index
+
+
+@leaf
 def root_next_move(searcher):
     if searcher.root_next == searcher.root_count:
         return ROOT_FINISHED
     frame = searcher.frames[0]
+    if searcher.root_rotation and searcher.root_next == searcher.pv_index + 1:
+        _rotate(searcher, searcher.root_next)
     frame.move = searcher.root_moves[searcher.root_order[searcher.root_next]].move
     searcher.root_next += 1
     frame.move_count += 1

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 
@@ -86,18 +85,17 @@ def game_block(games: list[Game]) -> RootBlock:
 
 def position_blocks(positions: Iterable[str | Game]) -> Iterator[RootBlock]:
     """Blocks of FENs and Games; PositionError, which names its number, for a FEN that is refused."""
-    numbered = enumerate(positions)
-    while some := list(islice(numbered, BLOCK_POSITIONS)):
-        yield game_block(
-            [position if isinstance(position, Game) else _game(number, position) for number, position in some]
-        )
-
-
-def _game(number: int, fen: str) -> Game:
-    try:
-        return Game(fen)
-    except PositionError as error:
-        raise PositionError(f"Position {number}, '{fen}': {error}") from error
+    games: list[Game] = []
+    for number, position in enumerate(positions):
+        try:
+            games.append(position if isinstance(position, Game) else Game(position))
+        except PositionError as error:
+            yield game_block(games)
+            raise PositionError(f"Position {number}, '{position}': {error}") from error
+        if len(games) == BLOCK_POSITIONS:
+            yield game_block(games)
+            games = []
+    yield game_block(games)
 
 
 def position_analysis(outcome: Outcome, model: WinRateModel) -> PositionAnalysis:

@@ -4,8 +4,9 @@ from functools import cache
 
 import numpy as np
 
+from nets import DEFAULT_NETWORK
 from nnue_jax.architecture import HIDDEN, LAYER_STACKS, PIECE_SQUARE_FEATURES, THREAT_FEATURES, Architecture
-from nnue_jax.network_file import LayerStack, Network
+from nnue_jax.network_file import LayerStack, Network, read_network
 
 
 class Source:
@@ -33,6 +34,12 @@ def _random_stack(source: Source, width: int, extreme: bool) -> LayerStack:
         fc2_bias=source.uniform((1,), 3000, "<i4"),
         fc2_weight=weight((1, 4 * HIDDEN), 40),
     )
+
+
+@cache
+def bootstrap_network() -> Network:
+    """The one whose positional part is silent."""
+    return read_network(DEFAULT_NETWORK.with_name("bootstrap.nnue"))
 
 
 @cache
