@@ -2,4 +2,6 @@
 
 from pathlib import Path
 
-DEFAULT_NETWORK = Path(__file__).resolve().parent / "bootstrap.nnue"
+_FOLDER = Path(__file__).resolve().parent
+BOOTSTRAP_NETWORK = _FOLDER / "bootstrap.nnue"  # knows material and piece squares; its positional part is silent
+DEFAULT_NETWORK = BOOTSTRAP_NETWORK

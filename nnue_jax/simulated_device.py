@@ -8,7 +8,7 @@ import threading
 import time
 
 import numpy as np
-from numba import int64
+from numba import int32, int64
 
 from games.integers import truncated_division
 from games.jit import kernel, leaf
@@ -52,14 +52,15 @@ def _sum_psqt(packed, position, psqt_address, rows, psqt):
         their_row = column + (seen_by_them >> 1) * PIECE_SQUARES
         our_table = (us * 2 + (seen_by_us & 1)) * (PIECES + 1) * SQUARES
         their_table = ((1 - us) * 2 + (seen_by_them & 1)) * (PIECES + 1) * SQUARES
-        total = int64(0)
+        ours, theirs = int64(0), int64(0)
         for piece in range(PIECES):
             square = int64(one.square_of[piece])
             if square != NO_SQUARE:
                 place = piece * SQUARES + square
-                total += int64(load_i32(psqt_address, our_row + int64(LOCAL_FEATURES[our_table + place])))
-                total -= int64(load_i32(psqt_address, their_row + int64(LOCAL_FEATURES[their_table + place])))
-        psqt[i] = truncated_division(truncated_division(total, int64(2)), int64(OUTPUT_SCALE))
+                ours += int64(load_i32(psqt_address, our_row + int64(LOCAL_FEATURES[our_table + place])))
+                theirs += int64(load_i32(psqt_address, their_row + int64(LOCAL_FEATURES[their_table + place])))
+        difference = int64(int32(ours)) - int64(int32(theirs))  # both wrap around, as in every evaluator
+        psqt[i] = truncated_division(truncated_division(difference, int64(2)), int64(OUTPUT_SCALE))
 
 
 class SimulatedDevice(Evaluator):

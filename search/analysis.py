@@ -147,6 +147,7 @@ class Analysis:
                 yield waiting.pop(number)
                 number += 1
                 continue
+            self._source.note_taken(number)
             found = self._results.get()
             if isinstance(found, BaseException):
                 raise found
@@ -159,7 +160,6 @@ class Analysis:
             for outcome, best in zip(outcomes.tolist(), lines, strict=True):
                 *facts, line_count = outcome
                 waiting[facts[0]] = Outcome(*facts, best[:line_count])
-            self._source.note_taken(number)
         if self._source.failure is not None:
             raise self._source.failure
 

