@@ -23,8 +23,9 @@ from nnue_jax import backends
 from nnue_jax.evaluator import Evaluator, evaluations
 from tests.support.games import random_walk
 from tests.support.piece_list_evaluator import PieceListEvaluator
-from uci import evaluate
-from uci.evaluation_run import RunSettings, Summary, evaluate_file
+from uci import evaluate, file_command, result_files
+from uci.evaluation_run import RunSettings, evaluate_file
+from uci.file_run import Summary
 from uci.position_files import InputError, open_positions
 
 IDENTITY = bytes(32)
@@ -99,10 +100,12 @@ def test_column_names(tmp_path):
 
 
 @pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
-def test_the_file_does_not_depend_on_how_it_is_made(tmp_path, fens, ending):
+def test_the_file_does_not_depend_on_how_it_is_made(tmp_path, fens, ending, monkeypatch):
+    monkeypatch.setattr(result_files, "ROW_GROUP_ROWS", 300)
     source = write_lines(tmp_path / "in.txt", [*fens, "broken"])
     made = set()
-    for number, how in enumerate([{}, {"batch": 1}, {"batch": 7, "threads": 1}, {"threads": 5}, {"batch": 100_000}]):
+    ways = [{}, {"batch": 1}, {"batch": 7, "threads": 1}, {"threads": 5}, {"batch": 100_000}, {"block_bytes": 9999}]
+    for number, how in enumerate(ways):
         target = tmp_path / f"out{number}{ending}"
         run(source, target, keep_refused=True, **how)
         made.add(target.read_bytes())
@@ -275,7 +278,7 @@ def test_few_blocks_are_held(tmp_path, fens):
         RunSettings(str(source), tmp_path / "out.csv", threads=2, block_bytes=1024),
         PieceListEvaluator(),
         IDENTITY,
-        lambda positions, fraction: seen.append((positions, fraction)),
+        lambda progress: seen.append((progress.positions, progress.fraction)),
     )
     assert len(seen) > 40
     for positions, fraction in seen:
@@ -403,7 +406,7 @@ def test_nobody_reads(tmp_path, fens):
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo terminal")
 def test_progress_is_shown_on_a_terminal(tmp_path, fens, stub, monkeypatch):
     source = write_lines(tmp_path / "in.txt", fens)
-    monkeypatch.setattr(evaluate, "REFRESH_PERIOD_S", 0.0)
+    monkeypatch.setattr(file_command, "REFRESH_PERIOD_S", 0.0)
     master, slave = os.openpty()
     with os.fdopen(slave, "w") as terminal, os.fdopen(master, "rb", buffering=0) as screen:
         monkeypatch.setattr(sys, "stderr", terminal)
@@ -420,9 +423,11 @@ def test_backends_are_named_in_the_help(capsys):
     assert all(name in help_text for name in backends.BACKENDS)
 
 
-def test_identity_is_that_of_the_file(tmp_path):
+def test_identity_is_that_of_the_file_and_the_facts(tmp_path):
     copy = tmp_path / "copy.nnue"
     copy.write_bytes(DEFAULT_NETWORK.read_bytes())
-    assert evaluate._identity(copy) == evaluate._identity(DEFAULT_NETWORK)
+    identity = file_command.run_identity(DEFAULT_NETWORK, "evaluate")
+    assert file_command.run_identity(copy, "evaluate") == identity
+    assert file_command.run_identity(copy, "analyse") != identity
     copy.write_bytes(copy.read_bytes()[:-1])
-    assert evaluate._identity(copy) != evaluate._identity(DEFAULT_NETWORK)
+    assert file_command.run_identity(copy, "evaluate") != identity

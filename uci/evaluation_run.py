@@ -6,11 +6,9 @@ and the network alone: not on the evaluator, the number of threads, the batches,
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,42 +16,42 @@ import numpy as np
 from games.processors import available_processors
 from games.xiangqi.bulk_fen import BulkFens
 from nnue_jax.evaluator import Evaluator, evaluations
-from uci.evaluation_journal import Journal
+from uci.file_run import (
+    FileSettings,
+    OnInfo,
+    OnProgress,
+    Progress,
+    Summary,
+    open_journal,
+    open_results,
+    say_nothing,
+)
+from uci.journal import Journal
 from uci.position_files import BLOCK_BYTES, BLOCK_ROWS, Block, InputError, PositionFile, open_positions
-from uci.result_files import NUMBER_COLUMNS, ResultFile, Results, ResultWriter, beside
+from uci.result_files import ERROR, FEN, Cells, Column, ResultWriter, Texts
 
 DEFAULT_BATCH = 16_384  # large enough for any backend, small enough that a run soon notices that it is to end
 SPARE_BLOCKS = 2  # that wait for a thread or for their turn to be written, besides those being evaluated
 
-Progress = Callable[[int, float | None], None]
+OUTPUTS = ("psqt", "positional")
+OUTCOMES = ("value", "cp", "win", "draw", "loss")  # nothing for a side to move that is in check
+COLUMNS = (FEN, *map(Column, OUTPUTS + OUTCOMES))
+
+_VALUE = np.dtype("<i4")  # of the journal: all psqt outputs of a block, then all positional ones
 
 
 @dataclass(frozen=True)
-class RunSettings:
+class RunSettings(FileSettings):
     """What is evaluated, and how.
 
-    source       file name, or `-` for standard input
-    output       None for standard output
-    keep_refused whether a FEN that is refused becomes a row with the sentence why, instead of ending the run
     batch        positions that the evaluator gets at once, None for the default
     threads      None for one for each processor that this process may use
     """
 
-    source: str
-    output: Path | None = None
-    keep_refused: bool = False
     batch: int | None = None
     threads: int | None = None
     block_bytes: int = BLOCK_BYTES
     block_rows: int = BLOCK_ROWS
-
-
-@dataclass(frozen=True)
-class Summary:
-    """How many positions were read, and how many of them refused."""
-
-    positions: int
-    refused: int
 
 
 @dataclass(frozen=True)
@@ -75,60 +73,27 @@ def evaluate_file(
     settings: RunSettings,
     evaluator: Evaluator,
     identity: bytes,
-    on_progress: Progress = lambda positions, fraction: None,
-    on_info: Callable[[str], None] = lambda text: None,
+    on_progress: OnProgress = say_nothing,
+    on_info: OnInfo = say_nothing,
 ) -> Summary:
     """Evaluate all positions of a file.
 
-    identity names the network, in 32 bytes. on_progress gets the number of positions written and the share of
-    the input that was read, None if unknown; on_info sentences for the user.
+    identity names the network, in 32 bytes. on_info gets sentences for the user.
     InputError, OutputError or JournalError; what was evaluated until then is kept in the journal for the next run.
     """
+    columns = (*COLUMNS, ERROR) if settings.keep_refused else COLUMNS
     with (
         open_positions(settings.source, settings.block_bytes, settings.block_rows) as positions,
-        _open_results(settings) as writer,
-        _open_journal(settings, identity, on_info) as journal,
+        open_results(settings, columns) as writer,
+        open_journal(settings, identity, on_info) as journal,
     ):
         workshop = _Workshop(settings, evaluator, journal, writer)
         return _write_all(workshop, positions, writer, on_progress)
 
 
-@contextmanager
-def _open_results(settings: RunSettings) -> Iterator[ResultWriter]:
-    """A writer whose file gets its name if all goes well."""
-    result_file = ResultFile(settings.output, settings.keep_refused)
-    try:
-        yield result_file.writer
-    except BaseException:
-        result_file.discard()
-        raise
-    result_file.complete()
-
-
-@contextmanager
-def _open_journal(settings: RunSettings, identity: bytes, on_info) -> Iterator[Journal | None]:
-    """The journal beside the output, if that is a file; deleted when the run is over, or if there is nothing in it."""
-    if settings.output is None:
-        yield None
-        return
-    journal = Journal(beside(settings.output, ".journal"), identity)
-    if journal.is_foreign:
-        on_info(f"'{journal.path}' is about another network; all positions are evaluated anew.")
-    elif len(journal):
-        on_info(f"Going on from '{journal.path}', which holds {len(journal)} blocks.")
-    try:
-        yield journal
-    except BaseException:
-        if len(journal):
-            journal.close()
-            on_info(f"What has been evaluated is kept in '{journal.path}'; the same command goes on from there.")
-        else:
-            journal.remove()
-        raise
-    journal.remove()
-
-
-def _write_all(workshop: "_Workshop", positions: PositionFile, writer: ResultWriter, on_progress: Progress) -> Summary:
+def _write_all(
+    workshop: "_Workshop", positions: PositionFile, writer: ResultWriter, on_progress: OnProgress
+) -> Summary:
     total = refused = units = 0
     writer.begin()
     for block, done in workshop.process(positions.blocks):
@@ -139,7 +104,7 @@ def _write_all(workshop: "_Workshop", positions: PositionFile, writer: ResultWri
         total += done.positions
         refused += done.refused
         units += done.units
-        on_progress(total, positions.fraction_read())
+        on_progress(Progress(total, positions.fraction_read(), total))
     writer.finish()
     return Summary(total, refused)
 
@@ -184,27 +149,30 @@ class _Workshop:
         encoded = self._writer.encode(self._evaluate(block, fens))
         return _Done(len(fens), len(fens.refusals), units, encoded)
 
-    def _evaluate(self, block: Block, fens: BulkFens) -> Results:
+    def _evaluate(self, block: Block, fens: BulkFens) -> list[Cells]:
         is_refused = np.zeros(len(fens), np.bool_)
         is_refused[list(fens.refusals)] = True
         packed = fens.packed[~is_refused] if fens.refusals else fens.packed
         found = evaluations(packed, *self._outputs(block, packed), self._evaluator.win_rate_model)
-        numbers = {name: getattr(found, name) for name in NUMBER_COLUMNS}
-        is_unknown = found.in_check
-        if fens.refusals:
-            numbers = {name: _spread(column, is_refused) for name, column in numbers.items()}
-            is_unknown = _spread(is_unknown, is_refused) | is_refused
-        return Results(*fens.compact(), numbers, is_refused, is_unknown, fens.refusals)
+        is_unknown = _spread(found.in_check, is_refused) | is_refused
+        table = [Cells(Texts(*fens.compact()))]
+        for names, is_missing in ((OUTPUTS, is_refused), (OUTCOMES, is_unknown)):
+            table += [Cells(_spread(getattr(found, name), is_refused), is_missing) for name in names]
+        if self._settings.keep_refused:
+            table.append(Cells.of(ERROR, [fens.refusals.get(number) for number in range(len(fens))]))
+        return table
 
     def _outputs(self, block: Block, packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(psqt, positional) from the journal, or from the evaluator and then noted in the journal."""
         if self._journal is None:
             return self._evaluate_packed(packed)
         checksum = block.checksum()
-        found = self._journal.find(block.number, checksum, len(packed))
-        if found is None:
-            found = self._evaluate_packed(packed)
-            self._journal.add(block.number, checksum, *found)
+        noted = b"".join(data for _, data in self._journal.find(block.number, checksum))
+        if len(noted) == 2 * _VALUE.itemsize * len(packed):
+            psqt, positional = np.frombuffer(noted, _VALUE).reshape(2, -1).astype(np.int32)
+            return psqt, positional
+        found = self._evaluate_packed(packed)
+        self._journal.add(block.number, checksum, 0, len(packed), np.stack(found).astype(_VALUE).tobytes())
         return found
 
     def _evaluate_packed(self, packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -219,6 +187,8 @@ class _Workshop:
 
 def _spread(values: np.ndarray, is_refused: np.ndarray) -> np.ndarray:
     """The values in the places that are not refused, and zeros in the others."""
+    if len(values) == len(is_refused):
+        return values
     spread = np.zeros(len(is_refused), values.dtype)
     spread[~is_refused] = values
     return spread

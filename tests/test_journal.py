@@ -12,8 +12,8 @@ import pytest
 
 from tests.support.games import random_walk
 from tests.support.piece_list_evaluator import PieceListEvaluator
-from uci.evaluation_journal import HEADER_BYTES, Journal, JournalError
 from uci.evaluation_run import RunSettings, evaluate_file
+from uci.journal import HEADER_BYTES, Journal, JournalError
 
 NETWORK, OTHER_NETWORK = bytes(range(32)), bytes(32)
 BLOCK_BYTES = 4096
@@ -29,10 +29,8 @@ evaluate_file(settings, PieceListEvaluator(delay_s=0.04), {NETWORK!r})
 """
 
 
-def values(seed: int, count: int) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    limits = np.iinfo(np.int32)
-    return tuple(rng.integers(limits.min, limits.max, count, np.int32, endpoint=True) for _ in range(2))
+def data(seed: int, size: int) -> bytes:
+    return np.random.default_rng(seed).bytes(size)
 
 
 def write_journal(path: Path, blocks: int = 5) -> list[int]:
@@ -40,22 +38,22 @@ def write_journal(path: Path, blocks: int = 5) -> list[int]:
     journal = Journal(path, NETWORK)
     sizes = []
     for block in range(blocks):
-        journal.add(block, 100 + block, *values(block, 10 + block))
+        journal.add(block, 100 + block, 0, 10 + block, data(block, 50 * block))
         sizes.append(path.stat().st_size)
     journal.close()
     return sizes
 
 
 def found_blocks(path: Path, identity: bytes = NETWORK) -> list[int]:
-    """Numbers of the blocks of `write_journal` that are found, with the right values."""
+    """Numbers of the blocks of `write_journal` that are found, with the right data."""
     journal = Journal(path, identity)
     numbers = []
     for block in range(5):
-        found = journal.find(block, 100 + block, 10 + block)
-        if found is not None:
-            assert all(np.array_equal(*pair) for pair in zip(found, values(block, 10 + block), strict=True))
+        found = journal.find(block, 100 + block)
+        if found:
+            assert found == [(10 + block, data(block, 50 * block))]
             numbers.append(block)
-    assert len(journal) == len(numbers)
+    assert len(journal) == sum(10 + block for block in numbers)
     journal.close()
     return numbers
 
@@ -69,30 +67,53 @@ def test_finds_what_was_added(path):
     write_journal(path)
     assert found_blocks(path) == [0, 1, 2, 3, 4]
     journal = Journal(path, NETWORK)
-    assert journal.find(0, 101, 10) is None  # other input
-    assert journal.find(0, 100, 11) is None  # another number of positions
-    assert journal.find(9, 100, 10) is None
+    assert journal.find(0, 101) == []  # other input
+    assert journal.find(9, 100) == []
     journal.remove()
     assert not path.exists()
 
 
-def test_a_later_record_replaces_an_earlier_one(path):
+def test_a_later_record_of_a_whole_block_replaces_an_earlier_one(path):
     write_journal(path)
     journal = Journal(path, NETWORK)
-    journal.add(1, 555, *values(77, 3))
+    journal.add(1, 555, 0, 3, data(77, 30))
+    for _ in range(2):
+        assert journal.find(1, 101) == []
+        assert journal.find(1, 555) == [(3, data(77, 30))]
+        assert len(journal) == 10 + 3 + 12 + 13 + 14
+        journal.close()
+        journal = Journal(path, NETWORK)
     journal.close()
+
+
+def test_a_block_in_several_records(path):
     journal = Journal(path, NETWORK)
-    assert journal.find(1, 101, 11) is None
-    assert np.array_equal(journal.find(1, 555, 3)[0], values(77, 3)[0])
+    journal.add(7, 1, 0, 3, b"abc")
+    journal.add(8, 2, 0, 1, b"x")
+    journal.add(7, 1, 3, 1, b"d")
+    journal.add(7, 1, 4, 2, b"")
+    journal.add(7, 1, 5, 9, b"overlaps")
+    journal.add(7, 1, 9, 9, b"leaves a gap")
+    journal.add(7, 3, 6, 9, b"other input")
+    journal.add(9, 1, 1, 1, b"has no beginning")
+    for _ in range(2):
+        assert journal.find(7, 1) == [(3, b"abc"), (1, b"d"), (2, b"")]
+        assert journal.find(7, 3) == journal.find(9, 1) == []
+        assert len(journal) == 7
+        journal.close()
+        journal = Journal(path, NETWORK)
+    journal.add(7, 1, 0, 1, b"anew")
+    assert journal.find(7, 1) == [(1, b"anew")]
     journal.close()
 
 
 def test_a_block_of_nothing(path):
     journal = Journal(path, NETWORK)
-    journal.add(0, 1, *values(0, 0))
+    journal.add(0, 1, 0, 0, b"")
     journal.close()
     journal = Journal(path, NETWORK)
-    assert [len(column) for column in journal.find(0, 1, 0)] == [0, 0]
+    assert journal.find(0, 1) == [(0, b"")]
+    assert len(journal) == 0
     journal.close()
 
 
@@ -110,7 +131,7 @@ def test_goes_on_behind_a_torn_tail(path):
     path.write_bytes(path.read_bytes()[: sizes[2] + 7])
     journal = Journal(path, NETWORK)
     for block in (3, 4):
-        journal.add(block, 100 + block, *values(block, 10 + block))
+        journal.add(block, 100 + block, 0, 10 + block, data(block, 50 * block))
     journal.close()
     assert found_blocks(path) == [0, 1, 2, 3, 4]
 
