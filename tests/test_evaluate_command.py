@@ -23,6 +23,7 @@ from nnue_jax import backends
 from nnue_jax.evaluator import Evaluator, evaluations
 from tests.support.games import random_walk
 from tests.support.piece_list_evaluator import PieceListEvaluator
+from tests.support.position_files import write_lines, write_parquet
 from uci import evaluate, file_command, result_files
 from uci.evaluation_run import RunSettings, evaluate_file
 from uci.file_run import Summary
@@ -64,17 +65,6 @@ def read_rows(path: Path) -> list[tuple]:
         return [tuple(json.loads(line).values()) for line in path.read_text("utf-8").split("\n")[:-1]]
     rows = list(csv.reader(io.StringIO(path.read_bytes().decode(), newline="")))[1:]
     return [(row[0], *(int(n) if n else None for n in row[1:8]), *(text or None for text in row[8:])) for row in rows]
-
-
-def write_lines(path: Path, lines: list[str]) -> Path:
-    path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
-    return path
-
-
-def write_parquet(path: Path, texts: list, kind=None, name: str = "fen") -> Path:
-    table = pa.table({"number": list(range(len(texts))), name: pa.array(texts, kind or pa.string())})
-    pa.parquet.write_table(table, path, row_group_size=70)
-    return path
 
 
 @pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet", ".CSV"])

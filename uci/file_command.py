@@ -94,7 +94,8 @@ def parse(command: str, description: str, flags: Sequence[Flag], arguments: list
     """`input`, and the flags' values as text; UsageError if that is not what the arguments say."""
     parser = _Parser(
         prog=f"jaxfish {command}",
-        description=f"{description} An interrupted run goes on where it was when the same command is given again.",
+        description=f"{description} When the same command with {OUTPUT.name} is given again after an interruption, it "
+        "goes on where it was.",
     )
     parser.add_argument("input", help=INPUT_HELP)
     for flag in flags:

@@ -34,6 +34,12 @@ COMMANDS = (
     ("quit", "leaves; so does the end of the input"),
 )
 
+# What the program does instead, by its first argument; each is carried out by the module of this name.
+FILE_COMMANDS = {
+    "evaluate": "writes the network's evaluation of every position of a file; `jaxfish evaluate --help` tells more",
+    "analyse": "writes what a search finds about every position of a file; `jaxfish analyse --help` tells more",
+}
+
 
 def help_lines() -> list[str]:
     """The answer to `help`."""
@@ -41,7 +47,11 @@ def help_lines() -> list[str]:
         "jaxfish is a UCI engine for xiangqi (Chinese chess). It is meant to be used from a GUI, and understands these",
         "commands, from a GUI, a terminal, or as the arguments of one call:",
         "",
-        *(line for usage, meaning in COMMANDS for line in (f"  {usage}", f"      {meaning.replace('`', '')}")),
+        *(line for usage, meaning in COMMANDS for line in (f"  {usage}", f"      {_plain(meaning)}")),
+        "",
+        "As the first argument of a call, these make a table of a file instead:",
+        "",
+        *(line for name, meaning in FILE_COMMANDS.items() for line in (f"  {name}", f"      {_plain(meaning)}")),
         "",
         "Options, with their defaults:",
         "",
@@ -49,8 +59,13 @@ def help_lines() -> list[str]:
     for option in OPTIONS:
         if option.is_listed:
             default = f" ({option.default_text()})" if option.kind != "button" else ""
-            lines += [f"  {option.name}{default}", f"      {option.description.replace('`', '')}"]
+            lines += [f"  {option.name}{default}", f"      {_plain(option.description)}"]
     return lines
+
+
+def _plain(text: str) -> str:
+    """Without the marks of Markdown."""
+    return text.replace("`", "")
 
 
 def command_table() -> list[str]:

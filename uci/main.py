@@ -5,24 +5,24 @@ jaxfish [--network FILE] [COMMAND ...]
 
 import os
 import sys
+from importlib import import_module
 from typing import NoReturn
 
 from uci import output
+from uci.help import FILE_COMMANDS
 from uci.session import AUTHORS, NAME, Session
 from uci.startup import quick_loading
 
-EVALUATE = "evaluate"
 NETWORK = "--network"
 USAGE_ERROR = 2  # exit status
 
 
 def main() -> int:
     arguments = sys.argv[1:]
-    if arguments[:1] == [EVALUATE]:
+    if arguments and arguments[0] in FILE_COMMANDS:
         with quick_loading():
-            from uci.evaluate import main as evaluate  # loads what no other command needs
-
-        _leave_at_once(evaluate(arguments[1:]))
+            command = import_module(f"uci.{arguments[0]}")  # loads what no other command needs
+        _leave_at_once(command.main(arguments[1:]))
     network_file = None
     if arguments[:1] == [NETWORK]:
         if len(arguments) < 2:
