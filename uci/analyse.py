@@ -1,10 +1,6 @@
 """The command `jaxfish analyse`: a file of positions in, a table of what a search finds about each out."""
 
 import argparse
-import signal
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from games.jit import source_hash
 from games.processors import available_processors
@@ -90,9 +86,8 @@ def _analyse(arguments: list[str]) -> Summary:
         with quick_loading():
             engine = _engine(options, progress)
         try:
-            with _noting_interrupts() as stopped:
-                identity = _identity(options, settings)
-                summary = analyse_file(settings, engine, identity, stopped, progress.show, progress.info)
+            identity = _identity(options, settings)
+            summary = analyse_file(settings, engine, identity, progress.show, progress.info)
             if engine.evaluator is not None:
                 progress.info(f"{engine.evaluator.name}: {engine._leaf_queue.take_telemetry()}.")
             return summary
@@ -147,23 +142,3 @@ def _identity(options: argparse.Namespace, settings: AnalysisSettings) -> bytes:
     """Of all that is asked for; the means, such as threads and backend, may change from run to run."""
     facts = (settings.limits, settings.multi_pv, settings.isolated, source_hash())
     return run_identity(options.network, "analyse", *map(repr, facts))
-
-
-@contextmanager
-def _noting_interrupts() -> Iterator[threading.Event]:
-    """An event that Ctrl-C sets, besides raising KeyboardInterrupt."""
-    stopped = threading.Event()
-
-    def note(signal_number, frame):
-        stopped.set()
-        raise KeyboardInterrupt
-
-    before = signal.getsignal(signal.SIGINT)
-    if before is not signal.default_int_handler:  # whoever started us wants it ignored
-        yield stopped
-        return
-    signal.signal(signal.SIGINT, note)
-    try:
-        yield stopped
-    finally:
-        signal.signal(signal.SIGINT, before)

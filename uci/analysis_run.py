@@ -5,14 +5,12 @@ output every second, or when a block is complete; blocks that the journal knows 
 grow with the file.
 """
 
-import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import groupby
 
 import numpy as np
 
@@ -33,12 +31,13 @@ from uci.file_run import (
 from uci.findings import Findings, columns
 from uci.journal import Journal
 from uci.position_files import Block, InputError, PositionFile, open_positions
-from uci.read_ahead import read_ahead
+from uci.read_ahead import ReadAhead
 from uci.result_files import Cells, ResultWriter, Texts
 
 BLOCK_BYTES = 1 << 14  # some 250 positions; a longer line is refused
 BLOCK_ROWS = 256
 PART_PERIOD_S = 1.0
+PATIENCE_S = 0.05  # with which searchers wait for input; if there is none then, what was found comes first
 
 
 @dataclass(frozen=True)
@@ -132,14 +131,12 @@ def analyse_file(
     settings: AnalysisSettings,
     engine: Engine,
     identity: bytes,
-    stopped: threading.Event,
     on_progress: OnProgress = say_nothing,
     on_info: OnInfo = say_nothing,
 ) -> Summary:
     """Search all positions of a file.
 
-    identity names all that decides what is found, in 32 bytes. `stopped` is to be set by whoever interrupts the run, so
-    that nobody goes on waiting for input; in the end it is set. on_info gets sentences for the user.
+    identity names all that decides what is found, in 32 bytes. on_info gets sentences for the user.
     InputError, OutputError, JournalError or EvaluationFailure; what was found until then is kept in the journal for the
     next run.
     """
@@ -147,15 +144,12 @@ def analyse_file(
         open_positions(settings.source, settings.block_bytes, settings.block_rows) as positions,
         open_results(settings, columns(settings.multi_pv, settings.keep_refused)) as writer,
         open_journal(settings, identity, on_info) as journal,
-        closing(_FileSearch(settings, engine, journal, stopped).parts(positions)) as parts,
+        closing(_FileSearch(settings, engine, journal).parts(positions)) as parts,
     ):
         report = _Report(settings, engine, writer, on_progress)
         writer.begin()
-        try:
-            for part in parts:
-                report.add(part)
-        finally:
-            stopped.set()
+        for part in parts:
+            report.add(part)
         writer.finish()
         return report.summary()
 
@@ -163,19 +157,18 @@ def analyse_file(
 class _FileSearch:
     """From an input to the parts of its tasks, in order."""
 
-    def __init__(self, settings: AnalysisSettings, engine: Engine, journal: Journal | None, stopped: threading.Event):
+    def __init__(self, settings: AnalysisSettings, engine: Engine, journal: Journal | None):
         self._settings = settings
         self._engine = engine
         self._journal = journal
-        self._stopped = stopped
 
     def parts(self, positions: PositionFile) -> Iterator[_Part]:
-        tasks = read_ahead(self._tasks(positions), self._stopped)
-        for is_known, some in groupby(tasks, key=lambda task: task.is_known):
-            if is_known:
-                yield from (_known_part(task) for task in some)
-            else:
-                yield from self._searched(some)
+        with ReadAhead(self._tasks(positions)) as tasks:
+            while (task := tasks.take()) is not None:
+                if task.is_known:
+                    yield _known_part(task)
+                else:
+                    yield from self._searched(task, tasks)
 
     def _tasks(self, positions: PositionFile) -> Iterator[_Task]:
         for block in positions.blocks:
@@ -192,14 +185,15 @@ class _FileSearch:
             noted = Findings.from_records(records)
         return _Task(block.number, checksum, block.unit, block.count_units(), fraction, fens, noted, refusal)
 
-    def _searched(self, tasks: Iterable[_Task]) -> Iterator[_Part]:
-        """The parts of tasks that all have something to search."""
-        given: deque[_Task] = deque()
+    def _searched(self, first: _Task, tasks: ReadAhead[_Task]) -> Iterator[_Part]:
+        """The parts of the first task, and of all those that follow it closely and have something to search."""
+        given = deque([first])
 
         def roots() -> Iterator[RootBlock]:
             """Asked for by the threads that search."""
-            for task in tasks:
-                given.append(task)
+            yield first.roots()
+            while (task := tasks.peek(PATIENCE_S)) is not None and not task.is_known:
+                given.append(tasks.take())
                 yield task.roots()
 
         settings = self._settings

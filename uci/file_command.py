@@ -87,7 +87,7 @@ class _Parser(argparse.ArgumentParser):
     """Complains like the rest of the command."""
 
     def error(self, message: str):
-        raise UsageError(f"{message[:1].upper()}{message[1:]}. {self.format_usage().strip()}")
+        raise UsageError(f"{message[:1].upper()}{message[1:]}. {' '.join(self.format_usage().split())}")
 
 
 def parse(command: str, description: str, flags: Sequence[Flag], arguments: list[str]) -> argparse.Namespace:
