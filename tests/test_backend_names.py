@@ -1,5 +1,7 @@
 """Names of backends: what they lead to, what `auto` chooses, and what is refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,10 +9,38 @@ from games.xiangqi.packed import pack_fens
 from nnue_jax import backends
 from nnue_jax.backends import BackendError
 from nnue_jax.evaluator import Evaluator
+from nnue_jax.network_file import Network
+from nnue_jax.reference import SKIP_PLUS
 from nnue_jax.simulated_device import SimulatedDevice
 from tests.support.games import random_walk
-from tests.support.networks import random_network
+from tests.support.networks import bootstrap_network, random_network
 from uci.backend_names import make_evaluator
+
+
+def with_stacks(**changes) -> Network:
+    """The bootstrap network with other arrays in its layer stacks."""
+    network = bootstrap_network()
+    stacks = [
+        replace(stack, **{name: change(getattr(stack, name)) for name, change in changes.items()})
+        for stack in network.stacks
+    ]
+    return replace(network, stacks=tuple(stacks))
+
+
+def skipping(array: np.ndarray) -> np.ndarray:
+    """With another output of fc0 that skips the layers."""
+    changed = array.copy()
+    changed[SKIP_PLUS] += 50
+    return changed
+
+
+# Networks whose positional part is heard in one way only.
+NEARLY_SILENT = (
+    with_stacks(fc2_bias=lambda bias: bias + 3000),
+    with_stacks(fc2_weight=lambda weight: weight + 1),
+    with_stacks(fc0_bias=lambda bias: skipping(bias * 0) * 100),
+    with_stacks(fc0_weight=skipping),
+)
 
 
 @pytest.fixture(scope="module")
@@ -39,16 +69,16 @@ def test_numba_needs_no_batches():
 
 
 @pytest.mark.parametrize("name", ["reference", "jax:cpu", "jax:cpu:0", "simulated", "simulated:0:1000"])
-def test_all_give_the_networks_outputs(name, network, packed):
-    for one in (network, random_network(32)):
+def test_all_give_the_networks_outputs(name, packed):
+    for one in (bootstrap_network(), random_network(32), *NEARLY_SILENT):
         maker, sentence = make_evaluator(name)
         assert name in sentence
         expected = Evaluator.load(one, "numba").outputs(packed)
         assert [part.tolist() for part in maker(one).outputs(packed)] == [part.tolist() for part in expected]
 
 
-def test_simulated_device_has_the_numbers_it_was_given(network):
-    evaluator = make_evaluator("simulated:50:2.5")[0](network)
+def test_simulated_device_has_the_numbers_it_was_given():
+    evaluator = make_evaluator("simulated:50:2.5")[0](bootstrap_network())
     assert isinstance(evaluator, SimulatedDevice)
     assert evaluator.device == "simulated: 50 µs, 2.5 million positions/s"
 
