@@ -322,6 +322,16 @@ def test_changed_input_is_analysed_anew(tmp_path, engines, fens, expected, monke
     assert target.read_bytes() == expected.read_bytes()
 
 
+def test_interrupted_before_anything_was_found(tmp_path, engines, fens, monkeypatch):
+    monkeypatch.setattr(Engine, "analyse_blocks", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    told = []
+    settings = AnalysisSettings(str(write_lines(tmp_path / "in.txt", fens)), tmp_path / "out.csv", limits=LIMITS)
+    with pytest.raises(KeyboardInterrupt):
+        analyse_file(settings, engines["numba"], IDENTITY, on_info=told.append)
+    assert told == ["Nothing had been found yet."]
+    assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
+
+
 def test_other_settings_start_anew(tmp_path, engines, fens, expected):
     source, target = write_lines(tmp_path / "in.txt", fens), tmp_path / "out.csv"
     interrupt(engines["numba"], source, target, 100, identity=OTHER_IDENTITY)

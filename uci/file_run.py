@@ -85,11 +85,13 @@ def open_journal(settings: FileSettings, identity: bytes, on_info: OnInfo) -> It
         on_info(f"Going on from '{journal.path}', which holds {len(journal):,} positions.")
     try:
         yield journal
-    except BaseException:
+    except BaseException as error:
         if len(journal):
             journal.close()
             on_info(f"What has been found is kept in '{journal.path}'; the same command goes on from there.")
         else:
             journal.remove()
+            if isinstance(error, KeyboardInterrupt):
+                on_info("Nothing had been found yet.")
         raise
     journal.remove()
