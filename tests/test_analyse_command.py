@@ -15,7 +15,7 @@ import pyarrow.parquet
 import pytest
 
 from games.xiangqi import START_FEN
-from nets import DEFAULT_NETWORK
+from nets import BOOTSTRAP_NETWORK
 from nnue_jax.evaluator import Evaluator
 from nnue_jax.simulated_device import SimulatedDevice
 from search.engine import Engine
@@ -482,7 +482,7 @@ def test_findings_survive_the_journal(engines, fens, multi_pv):
     assert [len(lines) for lines in whole.rows(model)] == [len(outcome.lines) for outcome in outcomes]
 
 
-BOOTSTRAP = ["--network", str(DEFAULT_NETWORK.with_name("bootstrap.nnue"))]
+BOOTSTRAP = ["--network", str(BOOTSTRAP_NETWORK)]
 
 
 def run_command(arguments: list[str], capfd) -> tuple[int, str, str]:
