@@ -1,9 +1,16 @@
-"""How searchers share a batched evaluator: their number, the size of batches, and how much guessing pays."""
+"""How searchers share a batched evaluator: their number, the size of batches, and how much guessing pays.
+
+Nothing here needs more than the standard library, so a handshake can afford it.
+"""
+
+from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from nnue_jax.evaluator import Evaluator
-from search.limits import Limits
+if TYPE_CHECKING:
+    from nnue_jax.evaluator import Evaluator
+    from search.limits import Limits
 
 MAX_SEARCHERS = 1024  # on one root
 

@@ -22,7 +22,7 @@ from search.analysis import INLINE_INBOX, Analysis
 from search.batched_worker import BatchedWorker
 from search.batching import MAX_SEARCHERS, Batching, analysis_searchers, batching_for, halves, shares, table_bytes_for
 from search.layout import FIRST_NODE_COUNT, HISTORIES
-from search.leaf_queue import LeafQueue
+from search.leaf_queue import LeafQueue, Telemetry
 from search.limits import CurrentMove, Limits, Report, Result
 from search.processors import MAX_THREADS, NumaPolicy, parse_policy
 from search.root_blocks import PositionAnalysis, RootBlock, position_analysis, position_blocks
@@ -232,6 +232,10 @@ class Engine:
                 [make(size, histories, table, table_bytes=table_bytes, multi_pv=multi_pv) for size in thread_sizes]
             )
         return Analysis(blocks, limits, groups, self._leaf_queue)
+
+    def take_telemetry(self) -> Telemetry | None:
+        """What was asked of the batched evaluator, if there is one, since this was asked last or a search ended."""
+        return None if self._leaf_queue is None else self._leaf_queue.take_telemetry()
 
     def stop(self) -> None:
         """Ask the running search, if any, for its result."""

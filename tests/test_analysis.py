@@ -67,7 +67,9 @@ def best_lines(analyses) -> list[tuple]:
     return found
 
 
-@pytest.mark.parametrize("limits", [Limits(nodes=700), Limits(depth=3), Limits(nodes=400, depth=9)], ids=["nodes", "depth", "both"])
+@pytest.mark.parametrize(
+    "limits", [Limits(nodes=700), Limits(depth=3), Limits(nodes=400, depth=9)], ids=["nodes", "depth", "both"]
+)
 @pytest.mark.parametrize(
     ("threads", "make", "searchers"),
     [(1, None, 0), (2, None, 0), (1, fast_device, 1), (1, fast_device, 5), (2, fast_device, 40), (1, jax_on_cpu, 7)],

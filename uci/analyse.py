@@ -89,7 +89,7 @@ def _analyse(arguments: list[str]) -> Summary:
             identity = _identity(options, settings)
             summary = analyse_file(settings, engine, identity, progress.show, progress.info)
             if engine.evaluator is not None:
-                progress.info(f"{engine.evaluator.name}: {engine._leaf_queue.take_telemetry()}.")
+                progress.info(f"{engine.evaluator.name}: {engine.take_telemetry()}.")
             return summary
         finally:
             engine.close()

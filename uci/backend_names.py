@@ -1,6 +1,6 @@
 """From the name of a backend, as a user gives it, to what the engine evaluates with.
 
-auto         an accelerator if JAX has one, otherwise numba
+auto         an accelerator if JAX has one, otherwise numba; for one root always numba
 numba        the searchers evaluate by themselves, on the CPU
 jax, jax:cpu, jax:gpu, jax:tpu, jax:gpu:0, reference    in batches, see `nnue_jax.backends`
 simulated, simulated:LATENCY_US:MILLIONS_PER_S          in batches, as a device of that latency and throughput would
@@ -22,11 +22,18 @@ DEFAULT_LATENCY_US, DEFAULT_MILLIONS_PER_S = 200.0, 20.0
 EvaluatorMaker = Callable[[Network], Evaluator]
 
 
-def make_evaluator(name: str) -> tuple[EvaluatorMaker | None, str]:
+def make_evaluator(name: str, one_root: bool = False) -> tuple[EvaluatorMaker | None, str]:
     """(what makes the batched evaluator of a network, None for numba; a sentence that says what was chosen and why).
 
+    one_root: whether it is for searches of one position after the other. On one root many searchers do much of their
+    work twice, so a batched backend has to be asked for by name.
     BackendError, at once or when the evaluator is made, for a backend that is unknown or not there.
     """
+    if name == AUTO and one_root:
+        return (
+            None,
+            f"Backend {AUTO}: {NUMBA}, since one position is searched best by threads that evaluate themselves.",
+        )
     if name == AUTO:
         accelerator = next((f"jax:{kind}" for kind in ACCELERATORS if f"jax:{kind}" in available_backends()), None)
         if accelerator is None:

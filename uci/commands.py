@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 from uci import output
 from uci.loading import EngineLoader
-from uci.options import LOG_OPTION, find_option
+from uci.options import LOG_OPTION, OptionError, find_option
 from uci.parsing import GoCommand, parse_go, parse_position, parse_setoption, reads_no_move
 from uci.readiness import Readiness
-from uci.settings import Settings, processors_line, threads_line
+from uci.settings import Settings, batching_line, processors_line, threads_line
 
+BACKEND_FLAG = "--backend"  # stands before the command in a call; no command itself
 EXPORTED_NETWORK = "jaxfish.nnue"  # in the working directory, where no other name is given
 
 
@@ -52,10 +53,11 @@ class Commands:
             "bench": self._bench,
             "speedtest": self._speedtest,
             "export_net": self._export_net,
+            BACKEND_FLAG: self._choose_backend,
         }
 
     def knows(self, name: str) -> bool:
-        return name in self._handlers
+        return name in self._handlers and name != BACKEND_FLAG
 
     def carry_out(self, request: Request) -> None:
         self._handlers[request.words[0]](request, request.words[1:])
@@ -112,6 +114,13 @@ class Commands:
         self.wait_for_search()
         self.set_option(words)
 
+    def _choose_backend(self, _request: Request, words: list[str]) -> None:
+        """As the option does, but what cannot be had is an error: who gives a flag wants nothing else."""
+        try:
+            self.settings.apply(find_option("Backend"), words[0])
+        except OptionError as error:
+            raise ValueError(str(error)) from error
+
     def _position(self, _request: Request, words: list[str]) -> None:
         command = parse_position(words)
         engine = self._engine()
@@ -142,7 +151,7 @@ class Commands:
         self._search = engine.go(
             limits,
             on_reports=lambda reports: output.write(*(text.report_line(report, shows_wdl) for report in reports)),
-            on_result=lambda result: output.write(text.result_line(result)),
+            on_result=lambda result: output.write(*text.result_lines(result)),
             on_current_move=lambda move: output.write(text.current_move_line(move)),
         )
         if request.number <= self._hit_up_to:
@@ -153,7 +162,8 @@ class Commands:
     def _resource_lines(self) -> list[str]:
         """With what a search works."""
         engine = self._engine()
-        return [processors_line(engine), threads_line(engine), self.settings.network_line()]
+        lines = [processors_line(engine), threads_line(engine), self.settings.network_line()]
+        return lines if engine.batching is None else [*lines, batching_line(engine)]
 
     def _display(self, _request: Request, _words: list[str]) -> None:
         engine = self._engine()

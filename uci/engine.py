@@ -19,11 +19,17 @@ def create_engine(network_file: str | os.PathLike = "") -> Engine:
     game = Game(moves=WARM_UP_MOVES)
     perft(game.position, 2)
     checkers(game.position)
-    engine.set_position(game)
-    engine.go(Limits(depth=1)).wait()  # a line of one move also asks the table for a reply
-    engine.set_position(Game())
-    engine.new_game()
+    warm_up(engine)
     return engine
+
+
+def warm_up(engine: Engine) -> None:
+    """Load or compile what a search needs, with the backend that the engine has."""
+    game = engine.game
+    engine.set_position(Game(moves=WARM_UP_MOVES))
+    engine.go(Limits(depth=1)).wait()  # a line of one move also asks the table for a reply
+    engine.set_position(game)
+    engine.new_game()
 
 
 def find_network(name: str) -> Path:

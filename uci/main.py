@@ -1,6 +1,6 @@
 """The command `jaxfish`: without arguments a UCI session, with arguments one command.
 
-jaxfish [--network FILE] [COMMAND ...]
+jaxfish [--network FILE] [--backend NAME] [COMMAND ...]
 """
 
 import os
@@ -9,11 +9,13 @@ from importlib import import_module
 from typing import NoReturn
 
 from uci import output
+from uci.commands import BACKEND_FLAG
 from uci.help import FILE_COMMANDS
 from uci.session import AUTHORS, NAME, Session
 from uci.startup import quick_loading
 
-NETWORK = "--network"
+# What may stand before the command, and what its value is.
+FLAGS = {"--network": "the name of a network file", BACKEND_FLAG: "the name of a backend"}
 USAGE_ERROR = 2  # exit status
 
 
@@ -23,15 +25,16 @@ def main() -> int:
         with quick_loading():
             command = import_module(f"uci.{arguments[0]}")  # loads what no other command needs
         _leave_at_once(command.main(arguments[1:]))
-    network_file = None
-    if arguments[:1] == [NETWORK]:
-        if len(arguments) < 2:
-            output.error_line(f"{NETWORK} has no value; expected the name of a network file.")
+    values: dict[str, str] = {}
+    while arguments and arguments[0] in FLAGS:
+        flag, *arguments = arguments
+        if not arguments:
+            output.error_line(f"{flag} has no value; expected {FLAGS[flag]}.")
             return USAGE_ERROR
-        network_file, arguments = arguments[1], arguments[2:]
+        values[flag], *arguments = arguments
     _make_streams_forgiving()
     output.write(f"{NAME} by {AUTHORS}")
-    session = Session(network_file)
+    session = Session(values.get("--network"), values.get(BACKEND_FLAG))
     if arguments:
         _leave_at_once(session.run_command(" ".join(arguments).split()))
     _leave_at_once(session.run(sys.stdin))

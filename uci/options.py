@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from search.batching import MAX_SEARCHERS
 from search.processors import MAX_THREADS
 
 EMPTY_STRING = "<empty>"
@@ -16,6 +17,7 @@ class OptionError(ValueError):
 class Option:
     """kind: check, spin, combo, string or button. minimum and maximum bound a spin; choices are those of a combo.
 
+    is_open: whether a combo takes other values as well, of which whoever uses it says what they mean.
     is_listed: whether `uci` announces it.
     """
 
@@ -26,6 +28,7 @@ class Option:
     minimum: int = 0
     maximum: int = 0
     choices: tuple[str, ...] = ()
+    is_open: bool = False
     is_listed: bool = True
 
     def default_text(self) -> str:
@@ -57,6 +60,8 @@ class Option:
             for choice in self.choices:
                 if choice.lower() == text.lower():
                     return choice
+            if self.is_open and text not in ("", EMPTY_STRING):
+                return text.lower()
         if self.kind == "spin":
             digits = text.removeprefix("-")
             if digits.isascii() and digits.isdigit() and len(digits) < 20:
@@ -91,7 +96,24 @@ OPTIONS = (
     Option("EvalFile", "string", "", "network file, zstd or plain; empty for the one that comes with the engine"),
     Option("UCI_Variant", "combo", "xiangqi", "the game", choices=("xiangqi",)),
     Option("UCI_AnalyseMode", "check", False, "accepted, since some GUIs insist on it; changes nothing"),
-    Option("Backend", "combo", "auto", "what evaluates positions in the search", choices=("auto", "numba")),
+    Option(
+        "Backend",
+        "combo",
+        "auto",
+        "what evaluates positions: `numba`, every thread by itself; `jax`, `jax:cpu`, `jax:gpu`, `jax:gpu:1`, …, in "
+        "batches; `auto` takes what plays best",
+        choices=("auto", "numba", "jax", "jax:cpu", "jax:gpu", "jax:tpu"),
+        is_open=True,
+    ),
+    Option("BatchSize", "spin", 0, "positions in a batch at most; 0 for what suits the device", 0, 65536),
+    Option(
+        "Searchers",
+        "spin",
+        0,
+        "trees that are searched at once with batches; 0 for what suits the device",
+        0,
+        MAX_SEARCHERS,
+    ),
     Option(
         "Survive Errors",
         "check",

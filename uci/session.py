@@ -13,7 +13,7 @@ import threading
 from importlib.metadata import version
 
 from uci import output
-from uci.commands import Commands, Request
+from uci.commands import BACKEND_FLAG, Commands, Request
 from uci.dialects import translate
 from uci.help import HELP_NAMES, LICENSE_LINES, LICENSE_NAMES, help_lines
 from uci.options import OPTIONS, OptionError
@@ -29,14 +29,17 @@ INTERRUPTED = 130  # exit status, as a shell reports a program ended by Ctrl-C
 class Session:
     """One conversation with a GUI, a terminal or a script.
 
-    network_file: the network to begin with; None for the one that comes with the engine.
+    network_file, backend: what to begin with; None for the network that comes with the engine, and for the default.
     """
 
-    def __init__(self, network_file: str | None = None):
+    def __init__(self, network_file: str | None = None, backend: str | None = None):
         self._commands = Commands(network_file)
         self._queue: queue.SimpleQueue = queue.SimpleQueue()
         self._received = 0  # number of commands queued
         self._exit_status = 0
+        if backend is not None:
+            self._received += 1
+            self._queue.put(Request(self._received, [BACKEND_FLAG, backend], f"{BACKEND_FLAG} {backend}"))
 
     def run(self, lines) -> int:
         """Carry out commands until `quit` or the end of the input; returns the exit status."""

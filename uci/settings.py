@@ -1,10 +1,19 @@
 """What each option does. Values have been checked by `options`; what cannot be had leaves the old in place."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from uci import output
-from uci.options import LOG_OPTION, Option, OptionError
+from uci.options import LOG_OPTION, Option, OptionError, find_option
+
+
+@dataclass(frozen=True)
+class BackendChoice:
+    """The options of this name, BatchSize and Searchers."""
+
+    backend: str = find_option("Backend").default
+    batch_size: int = 0
+    searchers: int = 0
 
 
 class Settings:
@@ -17,6 +26,7 @@ class Settings:
         self.shows_wdl = False
         self.survives_errors = False
         self.network_name = network_name  # as EvalFile has it
+        self._backend = BackendChoice()
         self._get_engine = get_engine
         self._setters: dict[str, Callable] = {
             LOG_OPTION: self._set_log,
@@ -29,6 +39,9 @@ class Settings:
             "Move Overhead": lambda value: self._set_clock(overhead_ms=value),
             "nodestime": lambda value: self._set_clock(nodes_per_ms=value),
             "UCI_ShowWDL": self._set_wdl,
+            "Backend": lambda name: self._set_backend(backend=name),
+            "BatchSize": lambda size: self._set_backend(batch_size=size),
+            "Searchers": lambda number: self._set_backend(searchers=number),
             "EvalFile": self._set_network,
             "Survive Errors": self._set_survival,
         }
@@ -41,6 +54,27 @@ class Settings:
         value = option.parse(text)
         if (setter := self._setters.get(option.name)) is not None:
             setter(value)
+
+    def _set_backend(self, **changes) -> None:
+        from nnue_jax.backends import BackendError
+        from uci.backend_names import make_evaluator
+        from uci.engine import warm_up
+
+        wanted = replace(self._backend, **changes)
+        if wanted == self._backend:
+            return  # some hosts set every option to its default
+        engine = self._get_engine()
+        try:
+            maker, choice = make_evaluator(wanted.backend, one_root=True)
+            if maker is not None or engine.evaluator is not None:
+                engine.set_backend(maker, wanted.batch_size, wanted.searchers)
+                warm_up(engine)
+        except BackendError as error:
+            raise OptionError(f"Backend keeps its value: {error}") from error
+        self._backend = wanted
+        output.info(choice)
+        if engine.batching is not None:
+            output.info(batching_line(engine))
 
     def _set_log(self, path: str) -> None:
         try:
@@ -119,3 +153,12 @@ def threads_line(engine) -> str:
     line = f"Using {engine.threads} thread{'s' if engine.threads > 1 else ''}"
     binding = engine.numa_policy.binding_text(engine.threads)
     return line if binding == "none" else f"{line} with NUMA node thread binding: {binding}"
+
+
+def batching_line(engine) -> str:
+    """How many trees are searched at once, and on what."""
+    batching, evaluator = engine.batching, engine.evaluator
+    trees = f"{batching.searchers} searcher{'s' if batching.searchers > 1 else ''}"
+    return (
+        f"Using {trees} and batches of up to {batching.batch_size} positions on {evaluator.name} ({evaluator.device})"
+    )

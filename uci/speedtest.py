@@ -25,7 +25,6 @@ from uci.speedtest_games import GAMES
 HASH_MIB_PER_THREAD = 128
 DEFAULT_SECONDS = 150
 WARM_UP_POSITIONS = 3
-BACKEND = "numba"  # what evaluates in a search
 LABEL_WIDTH = 27
 
 
@@ -146,7 +145,7 @@ def _report_lines(engine: Engine, settings: SpeedtestSettings, words: list[str],
     return [
         _line("Version", f"jaxfish {software.pop('jaxfish')}"),
         *(_line(name, value) for name, value in software.items()),
-        _line("Backend", BACKEND),
+        _line("Backend", "numba" if engine.evaluator is None else engine.evaluator.name),
         _line("Network", str(engine.network.architecture)),
         _line("Large pages", _large_pages(engine)),
         _line("User invocation", " ".join(["speedtest", *words])),

@@ -36,6 +36,16 @@ def current_move_line(move: CurrentMove) -> str:
     return f"info depth {move.depth} currmove {move.move} currmovenumber {move.number}"
 
 
+def result_lines(result: Result) -> list[str]:
+    """What is to be said at the end of a search; the move comes last."""
+    lines = []
+    if result.failure:
+        lines.append(f"info string {result.failure}")
+    if result.telemetry is not None:
+        lines.append(f"info string Evaluator: {result.telemetry}")
+    return [*lines, result_line(result)]
+
+
 def result_line(result: Result) -> str:
     if result.best_move is None:
         return "bestmove (none)"

@@ -18,7 +18,17 @@ LONG = 30_000
 NETWORK_FILES = ("small.nnue", "broken.nnue", "nowhere.nnue", "<empty>", "")
 OPTION_NAMES = (
     *("Debug Log File", "NumaPolicy", "Threads", "Hash", "Clear Hash", "Ponder", "MultiPV", "Move Overhead"),
-    *("nodestime", "UCI_ShowWDL", "EvalFile", "UCI_Variant", "UCI_AnalyseMode", "Backend", "Survive Errors"),
+    *(
+        "nodestime",
+        "UCI_ShowWDL",
+        "EvalFile",
+        "UCI_Variant",
+        "UCI_AnalyseMode",
+        "Backend",
+        "BatchSize",
+        "Searchers",
+        "Survive Errors",
+    ),
     *("usemillisec", "SyzygyPath", "UCI_Chess960", "UCI_Opponent", "Skill Level", ""),
 )
 PLAIN_COMMANDS = (
@@ -103,7 +113,7 @@ def _setoption(draw) -> str:
         "NumaPolicy": st.sampled_from(("auto", "system", "hardware", "none", "0", "0-1", "0:1", "1-0", "0-9999999999")),
         "EvalFile": st.sampled_from(NETWORK_FILES),
         "UCI_Variant": st.sampled_from(("xiangqi", "chess")),
-        "Backend": st.sampled_from(("auto", "numba", "cuda", "jax")),
+        "Backend": st.sampled_from(("auto", "numba", "cuda", "jax:gpu")),
         "Threads": st.sampled_from(("1", "2", "0", "99999", "two")),
         "Hash": st.sampled_from(("1", "4", "16", "64", "0", "33554432", "99999999999", "much")),
     }

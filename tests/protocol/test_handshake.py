@@ -24,6 +24,8 @@ OPTIONS = [
     "UCI_Variant",
     "UCI_AnalyseMode",
     "Backend",
+    "BatchSize",
+    "Searchers",
     "Survive Errors",
 ]
 DECLARATIONS = [
@@ -38,7 +40,9 @@ DECLARATIONS = [
     "option name UCI_ShowWDL type check default false",
     "option name UCI_Variant type combo default xiangqi var xiangqi",
     "option name UCI_AnalyseMode type check default false",
-    "option name Backend type combo default auto var auto var numba",
+    "option name Backend type combo default auto var auto var numba var jax var jax:cpu var jax:gpu var jax:tpu",
+    "option name BatchSize type spin default 0 min 0 max 65536",
+    "option name Searchers type spin default 0 min 0 max 1024",
     "option name Survive Errors type check default false",
 ]
 PATIENCE_S = 30  # for what takes a fraction of a second on an idle machine

@@ -16,6 +16,8 @@ SPINS = {
     "MultiPV": (1, 128),
     "Move Overhead": (0, 5000),
     "nodestime": (0, 10000),
+    "BatchSize": (0, 65536),
+    "Searchers": (0, 1024),
 }
 CHECKS = ("Ponder", "UCI_ShowWDL", "UCI_AnalyseMode", "Survive Errors")
 IGNORED = ("usemillisec", "SyzygyPath", "UCI_Chess960", "UCI_Opponent")
