@@ -12,8 +12,8 @@ search says of a quiet position becomes a RECORD. How a game ends:
 
 A game depends on its seed, its number, the network and the settings alone.
 
-All leaves of this folder's kernel are in this file, because Numba compiles a kernel anew only if its own file has
-changed, or one of those that `games.jit` watches.
+All leaves of this folder that the kernel needs are in this file, because Numba compiles a kernel anew only if its own
+file has changed, or one of those that `games.jit` watches.
 """
 
 from dataclasses import dataclass
@@ -22,12 +22,11 @@ import numpy as np
 from numba import int64, uint64
 
 from games.jit import kernel, leaf, routine
-from games.memory import aligned_zeros, load_i32, store_i64
+from games.memory import aligned_zeros, store_i64
 from games.xiangqi.game import Game
-from games.xiangqi.geometry import EMPTY, FILES, PIECES, RANKS, SQUARES, WHITE
+from games.xiangqi.geometry import EMPTY, PIECES, WHITE
 from games.xiangqi.judge import DRAW, KINDS_OF_VERDICT, WIN, judge, kind_of_verdict, result_of
 from games.xiangqi.line import COUNTERS, HISTORY_LENGTH, begin_line_kernel, extend_line_kernel
-from games.xiangqi.movegen import generate_legal
 from games.xiangqi.position import POSITION, target_of
 from nnue_jax.network_file import Network
 from nnue_jax.numba_evaluator import SharedParameters
@@ -37,13 +36,13 @@ from search.layout import (
     INFINITE,
     MATE_IN_MAX_PLY,
     NEVER,
-    NO_VALUE,
     NODE_LIMIT,
     STOP_FLAG,
     THREAD_COUNT,
 )
 from search.machine import advance, start
 from search.nodes import ITERATION_DONE
+from search.roots import copy_counters, copy_position, list_root_moves
 from search.searcher import Searcher, ThreadTables
 from search.transposition import GENERATIONS, TranspositionTable
 
@@ -137,32 +136,9 @@ def _random_below(game, count):
 
 
 @leaf
-def _copy_position(source, target):
-    for square in range(SQUARES):
-        target.board[square] = source.board[square]
-    for piece in range(PIECES + 1):
-        target.square_of[piece] = source.square_of[piece]
-    for rank in range(RANKS):
-        target.ranks[rank] = source.ranks[rank]
-    for file in range(FILES):
-        target.files[file] = source.files[file]
-    target.side = source.side
-    target.key = source.key
-    target.material = source.material
-
-
-@leaf
-def _copy_counters(source, target):
-    target.rule60 = source.rule60
-    target.checks[0] = source.checks[0]
-    target.checks[1] = source.checks[1]
-    target.since_pass = source.since_pass
-
-
-@leaf
 def _begin(searcher, game, first):
     """Put the position `first` on the board."""
-    _copy_position(first, game.position)
+    copy_position(first, game.position)
     _begin_line(game.position, searcher.line)
     game.counters.rule60 = 0
     game.counters.checks[0] = 0
@@ -173,28 +149,9 @@ def _begin(searcher, game, first):
 
 @leaf
 def _play(searcher, game, move):
-    _copy_counters(game.counters, game.before)
+    copy_counters(game.counters, game.before)
     _extend_line(game.position, searcher.line, game.last, game.before, game.counters, move)
     game.last += 1
-
-
-@leaf
-def _list_root_moves(searcher, game):
-    """Make the legal moves the root moves of the next search; returns their number."""
-    count = generate_legal(game.position, searcher.moves, int64(0))
-    for i in range(count):
-        move = int64(load_i32(searcher.moves, i))
-        root_move = searcher.root_moves[i]
-        root_move.move = move
-        root_move.score = -INFINITE
-        root_move.previous_score = -INFINITE
-        root_move.average_score = NO_VALUE
-        root_move.nodes = 0
-        root_move.pv_length = 1
-        root_move.pv[0] = move
-        searcher.root_order[i] = i
-    searcher.root_count = count
-    return count
 
 
 @leaf
@@ -214,9 +171,9 @@ def _search(searcher, histories, game, nodes):
 
     The iteration that was cut short counts only if it has found another move.
     """
-    _copy_position(game.position, searcher.position)
+    copy_position(game.position, searcher.position)
     searcher.root_index = game.last
-    _copy_counters(game.counters, searcher.root_counters)
+    copy_counters(game.counters, searcher.root_counters)
     searcher.max_depth = MAX_DEPTH
     searcher.verbose_from = NEVER
     searcher.multi_pv = 1
@@ -280,10 +237,10 @@ def _open(searcher, histories, game, settings, first):
         _begin(searcher, game, first)
         choices = 1 + settings.opening_max_plies - settings.opening_min_plies
         plies = settings.opening_min_plies + _random_below(game, choices)
-        count = _list_root_moves(searcher, game)
+        count = list_root_moves(searcher, game.position)
         while game.last < plies and count > 0:
             _play(searcher, game, searcher.root_moves[_random_below(game, count)].move)
-            count = _list_root_moves(searcher, game)
+            count = list_root_moves(searcher, game.position)
         if not _has_ended(searcher, game, settings, count):
             _search(searcher, histories, game, settings.nodes)
             if game.depth > 0 and abs(game.score) <= settings.opening_max_score:
@@ -351,7 +308,7 @@ def _play_game(searcher, histories, game, settings, first, records):
         if _is_decided(game, settings):
             break
         _play(searcher, game, _choose_move(searcher, game, settings))
-        if _has_ended(searcher, game, settings, _list_root_moves(searcher, game)):
+        if _has_ended(searcher, game, settings, list_root_moves(searcher, game.position)):
             break
         _search(searcher, histories, game, settings.nodes)
     for i in range(kept):
