@@ -4,6 +4,7 @@ A position counts with the points its game brought: 1, 0.5 or 0. Positions of on
 standard error of a mean is taken over whole games: n positions of few games say less than n of many.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,6 +38,16 @@ class Predictions:
         """The same with all scores from White's view. black_moves: [n] bool."""
         expected, points = (np.where(black_moves, 1 - x, x) for x in (self.expected, self.points))
         return Predictions(expected, points, self.material, self.game)
+
+
+def joined(parts: Sequence[Predictions]) -> Predictions:
+    """Predictions for the games of all parts, which are numbered anew."""
+    fields = {
+        name: np.concatenate([getattr(part, name) for part in parts]) for name in Predictions.__dataclass_fields__
+    }
+    firsts = np.cumsum([0, *(int(part.game.max(initial=-1)) + 1 for part in parts[:-1])])
+    fields["game"] += np.repeat(firsts, [len(part) for part in parts])
+    return Predictions(**fields)
 
 
 @dataclass(frozen=True)

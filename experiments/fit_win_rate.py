@@ -3,9 +3,9 @@
     python -m experiments.fit_win_rate data/gen1 --network gen1.nnue --output out.nnue
 
 The model's a and b, cubic polynomials of the material, are those that fit the results of the games best;
-`win_rate_model_fit.py` says how. The last games of every folder, one in five, are held out. The scores are those of the
-searches that chose the moves, so the model is one of such searches: it knows how often they err, and how seldom a game
-is won in the plies that its limit leaves.
+`win_rate_model_fit.py` says how. The last games of every folder, one in five, are held out; with --folds all games are,
+in turn. The scores are those of the searches that chose the moves, so the model is one of such searches: it knows how
+often they err, and how seldom a game is won in the plies that its limit leaves.
 
 The deciles are those of the expected score that `wdl` shows, on the games held out, from the view of the side to move
 and from White's. They differ because a short search overrates the side that it chooses a move for, by the difference
@@ -30,6 +30,7 @@ from experiments.calibration import (
     DECILES,
     Predictions,
     deciles,
+    joined,
     largest_difference,
     material_thirds,
     plot,
@@ -47,7 +48,7 @@ from experiments.win_rate_model_fit import (
 )
 from games.xiangqi.geometry import BLACK
 from nnue_jax.network_file import Network, NetworkError, read_network, write_network
-from nnue_jax.training.dataset import split_folder
+from nnue_jax.training.dataset import Part, split_folder
 from nnue_jax.training.records import RECORD, RecordsError, game_lengths_of
 from nnue_jax.win_rate import KEY, WinRateError, WinRateModel
 
@@ -99,21 +100,61 @@ class Fitted:
         return len(np.unique(self.views[MOVER].game))
 
 
-def fit_folders(folders: Sequence[Path], held_out_share: float) -> Fitted:
-    """Fit to all but the last games of each folder; FitError, RecordsError or WinRateError if that is impossible."""
-    if not 0 < held_out_share < 1:
-        raise RecordsError(f"The share of games held out is {held_out_share}; expected more than 0 and less than 1.")
-    splits = [split_folder(folder, held_out_share) for folder in folders]
-    counts = sum((count_results(part.read()) for parts, _ in splits for part in parts), no_results())
-    constant = fit_constant(counts)
-    model = fit(counts, constant)
-    records = np.concatenate([np.zeros(0, RECORD), *(part.read() for _, parts in splits for part in parts)])
+@dataclass(frozen=True)
+class Split:
+    """What a model is fitted to, and what it is checked on: parts of shards, between games."""
+
+    training: list[Part]
+    held_out: list[Part]
+
+
+def last_games(folders: Sequence[Path], share: float) -> Split:
+    """Hold out the last games of each folder."""
+    if not 0 < share < 1:
+        raise RecordsError(f"The share of games held out is {share}; expected more than 0 and less than 1.")
+    splits = [split_folder(folder, share) for folder in folders]
+    return Split(*([part for split in splits for part in split[i]] for i in (0, 1)))
+
+
+def in_folds(folders: Sequence[Path], folds: int) -> list[Split]:
+    """Hold out every shard once, along with every `folds`-th after it."""
+    parts = [part for folder in folders for part in split_folder(folder, 0.0)[0]]
+    if not 2 <= folds <= len(parts):
+        raise RecordsError(f"{folds} folds cannot be made of {len(parts)} shards; expected 2 to {len(parts)}.")
+    return [
+        Split([part for i, part in enumerate(parts) if i % folds != fold], parts[fold::folds]) for fold in range(folds)
+    ]
+
+
+def counts_of(parts: Sequence[Part]) -> np.ndarray:
+    return sum((count_results(part.read()) for part in parts), no_results())
+
+
+def check(model: WinRateModel, split: Split) -> dict[str, Predictions]:
+    """Predictions, by view, for the games held out."""
+    records = np.concatenate([np.zeros(0, RECORD), *(part.read() for part in split.held_out)])
     counted = np.flatnonzero(is_counted(records))
     if len(counted) < DECILES:
         raise FitError(f"The games held out have {len(counted)} positions; expected {DECILES} or more.")
     mover = predict(model, records).take(counted)
-    white = mover.seen_by_white(records["packed"]["side"][counted] == BLACK)
-    return Fitted(model, constant, int(counts.sum()), {MOVER: mover, WHITE: white})
+    return {MOVER: mover, WHITE: mover.seen_by_white(records["packed"]["side"][counted] == BLACK)}
+
+
+def fit_split(split: Split) -> Fitted:
+    """Fit to one part and check on the other; FitError, RecordsError or WinRateError if that is impossible."""
+    counts = counts_of(split.training)
+    constant = fit_constant(counts)
+    model = fit(counts, constant)
+    return Fitted(model, constant, int(counts.sum()), check(model, split))
+
+
+def fit_all(splits: Sequence[Split]) -> Fitted:
+    """Fit to everything; every fold is checked with a model that was fitted to the others."""
+    views = [fit_split(split).views for split in splits]
+    counts = counts_of([part for split in splits for part in split.held_out])
+    constant = fit_constant(counts)
+    together = {view: joined([fold[view] for fold in views]) for view in (MOVER, WHITE)}
+    return Fitted(fit(counts, constant), constant, int(counts.sum()), together)
 
 
 def report(fitted: Fitted) -> list[str]:
@@ -146,6 +187,10 @@ def parse_arguments(words: list[str] | None = None) -> argparse.Namespace:
         "--held-out", type=float, default=0.2, metavar="SHARE", help="of the games of each folder (default %(default)s)"
     )
     parser.add_argument(
+        "--folds", type=int, metavar="N",
+        help="fit to all games, and hold out each in one of N further fits (default: fit once, as --held-out says)",
+    )  # fmt: skip
+    parser.add_argument(
         "--tolerance", type=float, default=0.02, help="largest difference that a decile may have (default %(default)s)"
     )
     parser.add_argument(
@@ -167,7 +212,10 @@ def main(words: list[str] | None = None) -> int:
     arguments = parse_arguments(words)
     try:
         network = read_network(arguments.network)
-        fitted = fit_folders(arguments.data, arguments.held_out)
+        if arguments.folds is None:
+            fitted = fit_split(last_games(arguments.data, arguments.held_out))
+        else:
+            fitted = fit_all(in_folds(arguments.data, arguments.folds))
         print("\n".join(report(fitted)))
         if arguments.output is not None:
             write(network, fitted, arguments.output)

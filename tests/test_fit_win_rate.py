@@ -9,7 +9,18 @@ import pytest
 
 from experiments import fit_win_rate, win_rate_model_fit
 from experiments.calibration import deciles, largest_difference, material_thirds, row_of
-from experiments.fit_win_rate import MOVER, WHITE, Fitted, fit_folders, main, predict, with_model
+from experiments.fit_win_rate import (
+    MOVER,
+    WHITE,
+    Fitted,
+    fit_all,
+    fit_split,
+    in_folds,
+    last_games,
+    main,
+    predict,
+    with_model,
+)
 from experiments.win_rate_model_fit import FitError, count_results, fit, fit_constant, material_of
 from games.xiangqi import Game
 from games.xiangqi.fen import parse_fen
@@ -73,7 +84,7 @@ def data(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def fitted(data) -> Fitted:
-    return fit_folders([data], 0.2)
+    return fit_split(last_games([data], 0.2))
 
 
 def test_material_is_counted_as_for_one_position():
@@ -132,6 +143,25 @@ def test_squared_errors_of_the_expected_score_count(monkeypatch):
     assert errors[0] < errors[1] - 1e-4
 
 
+def test_in_folds_every_game_is_held_out_once(data, fitted):
+    everything = fit_all(in_folds([data], 4))
+    assert (everything.positions, everything.held_out_games) == (200_000, 2000)
+    assert len(everything.views[MOVER]) == len(everything.views[WHITE]) == 200_000
+    records = drawn_records(200_000, seed=1)
+    assert np.array_equal(everything.views[MOVER].points, (records["result"] + 1) / 2)
+    # Each fold is checked with a model of its own, that has not seen it.
+    last = in_folds([data], 4)[-1]
+    assert np.array_equal(everything.views[MOVER].expected[-50_000:], fit_split(last).views[MOVER].expected)
+    assert abs(largest_difference(deciles(everything.views[MOVER])).difference) < 0.01
+    assert everything.model.a != fitted.model.a
+
+
+@pytest.mark.parametrize("folds", [1, 5])
+def test_more_folds_than_shards_are_refused(data, folds, capsys):
+    assert main([str(data), "--network", str(NETWORK), "--folds", str(folds)]) == 1
+    assert f"{folds} folds cannot be made of 4 shards; expected 2 to 4." in capsys.readouterr().err
+
+
 def test_last_games_are_held_out(data, fitted):
     assert (fitted.positions, len(fitted.views[MOVER]), fitted.held_out_games) == (160_000, 40_000, 400)
     held_out = drawn_records(200_000, seed=1)[-40_000:]
@@ -158,7 +188,7 @@ def test_predictions_are_what_wdl_shows():
 
 def test_overrated_positions_cancel_out_only_in_whites_view(tmp_path):
     data = folder_of(tmp_path / "games", drawn_records(100_000, seed=4, overrated=150))
-    views = fit_folders([data], 0.2).views
+    views = fit_split(last_games([data], 0.2)).views
     assert row_of(views[MOVER]).difference < -0.04
     assert abs(row_of(views[WHITE]).difference) < 0.01
 
