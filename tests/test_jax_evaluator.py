@@ -200,10 +200,10 @@ def test_batches_of_every_size(packed, compilations):
     assert evaluator.compiled_programs == len(compilations) - before == len(sizes)
 
 
-def test_compile_all(packed, compilations):
+def test_warm_up_compiles_all(packed, compilations):
     evaluator = JaxEvaluator(random_network(32), batch_sizes=(4, 16))
     assert evaluator.compiled_programs == 0
-    evaluator.compile_all()
+    evaluator.warm_up()
     before = len(compilations)
     evaluator.outputs(packed[:20])
     assert evaluator.compiled_programs == 2

@@ -19,14 +19,15 @@ from nnue_jax.numba_evaluator import NumbaEvaluator
 from tests.support.games import random_positions
 from tests.support.golden import DATA, all_fens, rows
 from tests.support.line import Line
-from tests.support.networks import random_network
+from tests.support.networks import bootstrap_network, random_network
 
 NETWORKS = {
     "width 32": lambda: random_network(32),
     "width 128": lambda: random_network(128),
     "width 256": lambda: random_network(256),
     "recorded": lambda: read_network(DATA / "piece_square128.nnue"),
-    "bootstrap": lambda: read_network(DEFAULT_NETWORK),
+    "bootstrap": bootstrap_network,
+    "default": lambda: read_network(DEFAULT_NETWORK),
     # Accumulators wrap around, and every clipping meets both of its ends.
     "extreme": lambda: random_network(64, extreme=True),
     "extreme, in whole groups of vectors": lambda: random_network(128, extreme=True),

@@ -22,14 +22,14 @@ from nnue_jax.network_file import (
 )
 from nnue_jax.numba_evaluator import NumbaEvaluator
 from tests.support.games import random_positions
-from tests.support.networks import random_network
+from tests.support.networks import bootstrap_network, random_network
 
 # Of the official networks, as published; `Architecture` computes them.
 NETWORK_HASH, TRANSFORMER_HASH, STACK_HASH = 0x40C70FA6, 0x23F47EB0, 0x63337116
 MODEL = {"a": [1.0, 2.0, 3.0, 400.0], "b": [0.5, 0.25, 1.0, 100.0]}
 NETWORKS = {
-    "bootstrap": lambda: read_network(DEFAULT_NETWORK),
-    "first generation": lambda: read_network(DEFAULT_NETWORK.with_name("gen1.nnue")),
+    "bootstrap": bootstrap_network,
+    "default": lambda: read_network(DEFAULT_NETWORK),
     "random": lambda: random_network(128),
     "random, as wide as may be": lambda: random_network(992),
     # Accumulators wrap around, and every clipping meets both of its ends.

@@ -10,8 +10,10 @@ from games.xiangqi import Game
 from games.xiangqi.geometry import EMPTY, MOVE_SHIFT, move_text
 from games.xiangqi.judge import KINDS_OF_VERDICT
 from games.xiangqi.repetition import judge_game
+from nnue_jax.network_file import Network
 from nnue_jax.training.records import RECORD
 from search.limits import Limits
+from tests.support.networks import bootstrap_network
 
 NODES = 150
 SEED = 5
@@ -25,6 +27,12 @@ VARIANTS = {
     "best moves only": GameSettings(NODES, random_per_mille=0),
     "random": GameSettings(40, random_per_mille=1000, random_max_ply=1000, decided_score=31000),
 }
+
+
+@pytest.fixture(scope="session")
+def network() -> Network:
+    """One that does not change: how its games end is known."""
+    return bootstrap_network()
 
 
 @pytest.fixture(scope="module")
