@@ -20,7 +20,6 @@ from search.root_blocks import Outcome, RootBlock
 from search.roots import ROOT
 from search.searcher_group import SearcherGroup
 
-INLINE_INBOX = 4  # roots that a thread takes at a time when it searches one after the other
 WINDOW_SHARE = 8  # roots that may be given out beyond the oldest unfinished one, by searcher
 CLOCK_PERIOD_S = 0.001
 

@@ -42,6 +42,7 @@ def batching_for(evaluator: Evaluator, batch_size: int = 0, searchers: int = 0) 
 _ROOTS_PER_THREAD = {"jax:cpu": 512, "other": 2048}
 _ISOLATED_ROOTS_PER_THREAD = {"jax:cpu": 64, "other": 512}
 
+LONG_SEARCH_NODES = 20_000
 BYTES_PER_NODE = 32  # two entries
 LEAST_TABLE_BYTES, MOST_TABLE_BYTES = 1 << 18, 1 << 24  # of an isolated searcher
 DEFAULT_TABLE_BYTES = 1 << 20
@@ -69,3 +70,8 @@ def shares(total: int, parts: int) -> list[int]:
 def halves(searchers: int) -> list[int]:
     """The sizes of two groups, or of one if there is one searcher only."""
     return [size for size in (searchers - searchers // 2, searchers // 2) if size]
+
+
+def inline_inbox(limits: Limits) -> int:
+    """Roots that a thread takes at a time which searches one after the other: outcomes come when all are done."""
+    return 4 if limits.nodes is not None and limits.nodes < LONG_SEARCH_NODES else 1

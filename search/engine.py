@@ -18,9 +18,18 @@ from games.xiangqi.game import Game
 from nnue_jax.evaluator import Evaluator
 from nnue_jax.network_file import Network
 from nnue_jax.numba_evaluator import SharedParameters
-from search.analysis import INLINE_INBOX, Analysis
+from search.analysis import Analysis
 from search.batched_worker import BatchedWorker
-from search.batching import MAX_SEARCHERS, Batching, analysis_searchers, batching_for, halves, shares, table_bytes_for
+from search.batching import (
+    MAX_SEARCHERS,
+    Batching,
+    analysis_searchers,
+    batching_for,
+    halves,
+    inline_inbox,
+    shares,
+    table_bytes_for,
+)
 from search.layout import FIRST_NODE_COUNT, HISTORIES
 from search.leaf_queue import LeafQueue, Telemetry
 from search.limits import CurrentMove, Limits, Report, Result
@@ -218,7 +227,7 @@ class Engine:
         self.table.new_search()
         table_bytes = table_bytes_for(limits) if isolated else 0
         if self._leaf_queue is None:
-            make = partial(SearcherGroup, inbox_size=INLINE_INBOX, parameters=self.parameters)
+            make = partial(SearcherGroup, inbox_size=inline_inbox(limits), parameters=self.parameters)
             sizes = [[1]] * self.threads
         else:
             make = partial(SearcherGroup, cache=self._cache)
