@@ -230,9 +230,12 @@ class Engine:
             make = partial(SearcherGroup, inbox_size=inline_inbox(limits), parameters=self.parameters)
             sizes = [[1]] * self.threads
         else:
-            make = partial(SearcherGroup, cache=self._cache)
+            # Without an evaluation cache: different roots meet the same positions too seldom for what it costs.
+            make = SearcherGroup
             searchers = searchers or analysis_searchers(self._leaf_queue.evaluator, isolated, self.threads)
-            sizes = [halves(share) for share in shares(searchers, self.threads)]
+            # On a CPU nothing is gained by working while a batch is computed: by the same cores.
+            split = halves if self._leaf_queue.evaluator.callers == 1 else lambda share: [share]
+            sizes = [split(share) for share in shares(searchers, self.threads)]
         groups = []
         for thread_sizes in sizes:
             histories = None if isolated else aligned_zeros(1, HISTORIES)
