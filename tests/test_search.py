@@ -128,7 +128,7 @@ def test_mate_lines_end_in_mate(engine):
         result = engine.go(Limits(nodes=2_000_000)).wait()
         report = result.report
         assert report.score.mate_plies == row["win_in_plies"], row
-        assert result.best_move == row["first_winning_move"], row
+        assert result.best_move == report.pv[0]  # not always row["first_winning_move"]: others may mate as quickly
         end = Game(row["fen"], report.pv)
         assert len(report.pv) == row["win_in_plies"], row
         assert not end.legal_moves()

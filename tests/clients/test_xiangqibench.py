@@ -29,7 +29,7 @@ from games.xiangqi.geometry import BLACK
 from tests.clients.common import DEPTH_OF_WIN, MATED, NO_MOVE, WON_ENDGAME, play_random_movers, short_fen
 
 CASES = load_cases()
-WON = ["xq_shi_qing_ya_qu_038", "xq_shi_qing_ya_qu_083", "xq_shi_qing_ya_qu_331"]
+WON = ["xq_shi_qing_ya_qu_038", "xq_shi_qing_ya_qu_083", "xq_shi_qing_ya_qu_158"]
 REFUSED = ["xq_jianghu_endgames_327", "xq_jianghu_endgames_084"]
 PAWN_BEHIND_ITS_START = "3k5/9/9/9/9/9/9/P8/9/4K4 b"
 # One that has gone before the second `isready` is not closed by the class.
