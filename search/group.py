@@ -5,8 +5,7 @@ wait for lies in one batch then; the caller has it evaluated, and calls again. S
 wait, and are advanced the same way.
 
 A group that takes roots gives a ROOT from its inbox to every searcher that is free, and puts what was found into its
-outbox (`roots`). In a group that does not, all searchers search the root
-of `begin_search`.
+outbox (`roots`). In a group that does not, all searchers search the root of `begin_search`.
 
 GROUP
     searchers           number of them
