@@ -24,7 +24,7 @@ class Batching:
     guess_room: int
 
 
-# By the kind of device: what was best in time to depth, see experiments/MEASUREMENTS.md.
+# By the kind of device. Numbers of searchers are guesses until games have been played with them.
 _DEFAULTS = {
     "jax:cpu": Batching(searchers=16, batch_size=256, guess_room=0),
     "other": Batching(searchers=64, batch_size=1024, guess_room=256),
@@ -39,7 +39,7 @@ def batching_for(evaluator: Evaluator, batch_size: int = 0, searchers: int = 0) 
 
 
 # Roots that a thread searches at once, by the kind of device. Isolated searchers take 4 MiB each.
-_ROOTS_PER_THREAD = {"jax:cpu": 512, "other": 2048}
+_ROOTS_PER_THREAD = {"jax:cpu": 512, "other": 1024}
 _ISOLATED_ROOTS_PER_THREAD = {"jax:cpu": 64, "other": 512}
 
 LONG_SEARCH_NODES = 20_000

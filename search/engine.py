@@ -89,7 +89,7 @@ class Engine:
         device. Forgets all that was learnt. On an error of make_evaluator all stays as it was.
         """
         self._require_idle()
-        evaluator = None if make_evaluator is None else make_evaluator(self.network)
+        evaluator = _ready_evaluator(make_evaluator, self.network)
         self._make_evaluator = make_evaluator
         self._use_evaluator(evaluator, batch_size, searchers)
         self._make_workers()
@@ -101,13 +101,12 @@ class Engine:
             self.batching = None
             self._cache = EvaluationCache(0)
             return
-        evaluator.warm_up()
         self.batching = batching_for(evaluator, batch_size, searchers)
         self._leaf_queue = LeafQueue(evaluator, self.batching.batch_size, self.batching.guess_room)
         self._cache = EvaluationCache()
 
     def close(self) -> None:
-        """End the threads that call a batched evaluator, if there are any."""
+        """End the threads that call a batched evaluator, if there are any; then only another backend can search."""
         if self._leaf_queue is not None:
             self._leaf_queue.close()
             self._leaf_queue = None
@@ -149,7 +148,7 @@ class Engine:
     def set_network(self, network: Network) -> None:
         """Evaluate with another network from now on; forgets all that was learnt."""
         self._require_idle()
-        evaluator = None if self._make_evaluator is None else self._make_evaluator(network)
+        evaluator = _ready_evaluator(self._make_evaluator, network)
         self.parameters = SharedParameters(network)
         self.network = network
         if evaluator is not None:
@@ -262,3 +261,12 @@ class Engine:
     def _require_idle(self) -> None:
         if self.is_searching:
             raise SearchRunningError("The engine is searching; stop it first.")
+
+
+def _ready_evaluator(make_evaluator: EvaluatorMaker | None, network: Network) -> Evaluator | None:
+    """An evaluator that is warm, before anything is given up for it."""
+    if make_evaluator is None:
+        return None
+    evaluator = make_evaluator(network)
+    evaluator.warm_up()
+    return evaluator

@@ -102,7 +102,7 @@ class Ticket:
 class LeafQueue:
     """Feeds `evaluator` from any number of threads.
 
-    batch_size: positions of several tickets that make one batch at most; a larger ticket is a batch of its own.
+    batch_size: positions in a batch at most; a larger ticket makes several.
     guess_room: size up to which it costs little to fill a batch with guesses; 0 for none.
     """
 
@@ -174,11 +174,13 @@ class LeafQueue:
         return tickets, None, is_open
 
     def _begin(self, tickets: list[Ticket]):
-        """What the evaluator makes of the batch, or the exception that it raised."""
+        """What the evaluator makes of the tickets' batches, or the exception that it raised."""
         packed = tickets[0].packed if len(tickets) == 1 else np.concatenate([ticket.packed for ticket in tickets])
-        self.add_telemetry(Telemetry(1, len(packed), self.evaluator.padded_size(len(packed))))
+        parts = [packed[start : start + self.batch_size] for start in range(0, max(1, len(packed)), self.batch_size)]
+        for part in parts:
+            self.add_telemetry(Telemetry(1, len(part), self.evaluator.padded_size(len(part))))
         try:
-            return self.evaluator.begin(packed)
+            return [self.evaluator.begin(part) for part in parts]
         except Exception as error:
             return error
 
@@ -186,7 +188,7 @@ class LeafQueue:
         try:
             if isinstance(begun, Exception):
                 raise begun
-            psqt, positional = self.evaluator.finish(begun)
+            psqt, positional = np.concatenate([self.evaluator.finish(part) for part in begun], axis=1)
         except Exception as error:
             for ticket in tickets:
                 ticket.complete(EvaluationFailure(f"The evaluator {self.evaluator.name} failed: {error}"))

@@ -193,6 +193,18 @@ def test_a_backend_that_cannot_be_had_leaves_the_old_one(batched):
     assert searched(batched, Game(), Limits(depth=2)).best_move
 
 
+class ColdDevice(SimulatedDevice):
+    def warm_up(self):
+        raise ValueError("it does not start")
+
+
+def test_a_device_that_does_not_start_leaves_the_old_one(batched):
+    batched.set_backend(fast_device, searchers=2)
+    with pytest.raises(ValueError, match="it does not start"):
+        batched.set_backend(ColdDevice)
+    assert searched(batched, Game(), Limits(depth=2)).telemetry.positions > 0
+
+
 def test_another_network_reaches_the_device(batched, network):
     batched.set_backend(numba_batches, searchers=1)
     batched.set_network(network)

@@ -72,7 +72,7 @@ def test_what_is_queued_makes_one_batch_up_to_its_size(packed):
     evaluator.gate.set()
     assert all(ticket.wait() for ticket in tickets)
     leaf_queue.close()
-    assert evaluator.sizes == [10, 60, 30, 100, 5]
+    assert evaluator.sizes == [10, 60, 30, 64, 36, 5]
 
 
 def test_a_ticket_is_not_done_before_its_outputs_are_there(packed):
@@ -96,7 +96,7 @@ class BrokenEvaluator(ConstantEvaluator):
 
 
 def test_a_failure_is_a_sentence_and_the_queue_goes_on(packed):
-    leaf_queue = LeafQueue(BrokenEvaluator(psqt=7))
+    leaf_queue = LeafQueue(BrokenEvaluator(psqt=7), batch_size=64)
     ticket, _ = submit(leaf_queue, packed[:4])
     with pytest.raises(EvaluationFailure, match="evaluator broken failed: out of memory"):
         ticket.wait()
@@ -111,7 +111,7 @@ class PaddingEvaluator(ConstantEvaluator):
 
 
 def test_telemetry(packed):
-    leaf_queue = LeafQueue(PaddingEvaluator())
+    leaf_queue = LeafQueue(PaddingEvaluator(), batch_size=64)
     for size in (3, 9):
         assert submit(leaf_queue, packed[:size])[0].wait()
     leaf_queue.add_telemetry(Telemetry(guesses=4, guess_hits=1, cache_hits=2, waiting_s=0.5))
