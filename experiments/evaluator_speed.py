@@ -16,6 +16,7 @@ import numpy as np
 from games.xiangqi.packed import pack_fens
 from nets import DEFAULT_NETWORK
 from nnue_jax.evaluator import Evaluator
+from uci.backend_names import load_evaluator
 
 ROUNDS = 7
 SECONDS_PER_ROUND = 0.5
@@ -55,7 +56,7 @@ def main() -> None:
     parser.add_argument("--in-order", action="store_true")
     arguments = parser.parse_args()
     packed = read_positions(arguments.positions, arguments.count, arguments.in_order)
-    evaluator = Evaluator.load(arguments.network, arguments.backend)
+    evaluator = load_evaluator(arguments.network, arguments.backend)
     print(f"{evaluator.name} on {evaluator.device}, {len(packed)} positions")
     for batch in map(int, arguments.batches.split(",")):
         figures = positions_per_s(evaluator, packed, batch)

@@ -53,7 +53,8 @@ class Evaluator(ABC):
     preferred_batch   number of positions from which on larger batches gain little
     maximum_batch     larger ones are split
     batch_sizes       to which batches are filled up, ascending; empty if any size will do
-    callers           number of threads that should call it at once
+    uses_caller       whether a call keeps the processor of the calling thread busy, so that every thread does best to
+                      call for itself, and nothing is gained by work beside it
     win_rate_model    from values to centipawns and expected results
     """
 
@@ -62,7 +63,7 @@ class Evaluator(ABC):
     preferred_batch: int
     maximum_batch: int
     batch_sizes: tuple[int, ...] = ()
-    callers: int = 1
+    uses_caller: bool = False
     win_rate_model: WinRateModel = PIKAFISH_MODEL
 
     @staticmethod

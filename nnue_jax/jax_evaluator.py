@@ -14,7 +14,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
-from games.processors import available_processors
 from games.xiangqi.geometry import BLACK, NO_SQUARE, PIECES, PIECES_PER_SIDE, WHITE, parse_square
 from games.xiangqi.packed import PACKED
 from nnue_jax import jax_layers as layers
@@ -77,8 +76,7 @@ class JaxEvaluator(Evaluator):
         layer_stacks = _one_of("form of layer stacks", layer_stacks or default.layer_stacks, LAYER_STACKS)
         self.name = f"jax:{platform}"
         self.device = describe(used)
-        # One call uses one core of a CPU, whatever their number.
-        self.callers = len(available_processors()) if platform == "cpu" else 1
+        self.uses_caller = platform == "cpu"
         self.batch_sizes = _divisible(batch_sizes or default.batch_sizes, len(used))
         self.preferred_batch = min(default.preferred, self.batch_sizes[-1])
         self.maximum_batch = self.batch_sizes[-1]

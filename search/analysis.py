@@ -1,8 +1,8 @@
 """Searching many roots at once: every searcher has a root of its own, and takes the next one when it is done.
 
 Roots come from an iterator and outcomes go out in the same order; between them lie a limited number, so memory does not
-grow with the number of roots. With a batched evaluator each thread advances two groups of searchers in turn;
-without one it searches one root after the other.
+grow with the number of roots. With a batched evaluator each thread advances two groups of searchers in turn, or one
+where it evaluates itself; without one it searches one root after the other.
 """
 
 import queue
@@ -92,7 +92,7 @@ class _Source:
 class Analysis:
     """One run over many roots; iterate over it once for [Outcome]s, in the order of the roots.
 
-    thread_groups: the groups of each thread, two for a batched evaluator, one of one searcher otherwise.
+    thread_groups: the groups of each thread: one or two for a batched evaluator, one of one searcher otherwise.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """The thread of a search whose searchers wait for a batched evaluator: many searchers on one root.
 
-The searchers form two groups, so that one is advanced while the batch of the other is on the device. They share the
-transposition table, the histories of the thread and the evaluation cache; what keeps them on different work is told in
-`spread`.
+The searchers form two groups, so that one is advanced while the batch of the other is on the device; one where the
+thread itself evaluates. They share the transposition table, the histories of the thread and the evaluation cache; what
+keeps them on different work is told in `spread`.
 """
 
 import time
@@ -12,7 +12,6 @@ import numpy as np
 
 from games.xiangqi.game import Game
 from games.xiangqi.packed import pack_position
-from search.batching import halves
 from search.layout import STOP_FLAG
 from search.leaf_queue import STOP_PERIOD_S, LeafQueue, Telemetry, Ticket
 from search.nodes import FINISHED, STOPPED
@@ -40,7 +39,7 @@ class BatchedWorker(Worker):
         self._shared = shared
         self._tables = ThreadTables()
         self._groups = []
-        for size in halves(searchers):
+        for size in leaf_queue.group_sizes(searchers):
             self._groups.append(
                 SearcherGroup(
                     size, self._tables.array, table, shared, first_thread, cache, leaf_queue.guess_room, inbox_size=0

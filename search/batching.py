@@ -26,7 +26,7 @@ class Batching:
 
 # By the kind of device. Numbers of searchers are guesses until games have been played with them.
 _DEFAULTS = {
-    "jax:cpu": Batching(searchers=16, batch_size=256, guess_room=0),
+    "jax:cpu": Batching(searchers=16, batch_size=512, guess_room=0),
     "other": Batching(searchers=64, batch_size=1024, guess_room=256),
 }
 

@@ -25,7 +25,6 @@ from search.batching import (
     Batching,
     analysis_searchers,
     batching_for,
-    halves,
     inline_inbox,
     shares,
     table_bytes_for,
@@ -232,9 +231,7 @@ class Engine:
             # Without an evaluation cache: different roots meet the same positions too seldom for what it costs.
             make = SearcherGroup
             searchers = searchers or analysis_searchers(self._leaf_queue.evaluator, isolated, self.threads)
-            # On a CPU nothing is gained by working while a batch is computed: by the same cores.
-            split = halves if self._leaf_queue.evaluator.callers == 1 else lambda share: [share]
-            sizes = [split(share) for share in shares(searchers, self.threads)]
+            sizes = [self._leaf_queue.group_sizes(share) for share in shares(searchers, self.threads)]
         groups = []
         for thread_sizes in sizes:
             histories = None if isolated else aligned_zeros(1, HISTORIES)

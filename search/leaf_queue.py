@@ -3,6 +3,8 @@
 Worker threads hand in what their groups of searchers wait for, and go on with another group. A calling thread takes
 whatever is queued and has it evaluated at once; it never waits for more. So a lone searcher makes progress as fast
 as the device allows, and batches grow with the number of searchers.
+
+A CPU is no such device: there every worker thread evaluates what it hands in, at once.
 """
 
 import queue
@@ -13,6 +15,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from nnue_jax.evaluator import Evaluator
+from search.batching import halves
 
 IN_FLIGHT = 2  # batches of one caller on the device: one is computed while the next one travels
 STOP_PERIOD_S = 0.005  # in which a thread that waits for a batch looks whether it is to stop
@@ -113,24 +116,29 @@ class LeafQueue:
         self._tickets: queue.SimpleQueue[Ticket | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._telemetry = Telemetry()
-        self._threads = [
-            threading.Thread(target=self._call, name="evaluator", daemon=True) for _ in range(evaluator.callers)
-        ]
-        for thread in self._threads:
-            thread.start()
+        self._thread: threading.Thread | None = None
+        if not evaluator.uses_caller:
+            self._thread = threading.Thread(target=self._call, name="evaluator", daemon=True)
+            self._thread.start()
 
     def submit(self, packed: np.ndarray, outputs: np.ndarray) -> Ticket:
         """Have [n] PACKED positions evaluated into outputs [2, n] int32; both stay untouched until that is done."""
         ticket = Ticket(packed, outputs)
-        self._tickets.put(ticket)
+        if self._thread is None:
+            self._finish([ticket], self._begin([ticket]))
+        else:
+            self._tickets.put(ticket)
         return ticket
 
+    def group_sizes(self, searchers: int) -> list[int]:
+        """How a thread divides its searchers: in two, if it can advance one part while the other waits for a device."""
+        return [searchers] if self._thread is None else halves(searchers)
+
     def close(self) -> None:
-        """End the calling threads, when what is queued is done."""
-        for _ in self._threads:
+        """End the calling thread, when what is queued is done."""
+        if self._thread is not None:
             self._tickets.put(None)
-        for thread in self._threads:
-            thread.join()
+            self._thread.join()
 
     def take_telemetry(self) -> Telemetry:
         """Counts since this was asked last."""
@@ -144,7 +152,7 @@ class LeafQueue:
             self._telemetry += counted
 
     def _call(self) -> None:
-        """Body of a calling thread."""
+        """Body of the calling thread."""
         running: deque = deque()
         held: Ticket | None = None  # taken from the queue, but too large for the batch that was begun last
         is_open = True

@@ -106,6 +106,41 @@ def test_a_failure_is_a_sentence_and_the_queue_goes_on(packed):
     leaf_queue.close()
 
 
+class OwnThreadEvaluator(BrokenEvaluator):
+    """Notes which threads call it."""
+
+    uses_caller = True
+
+    def __init__(self):
+        super().__init__(psqt=7)
+        self.called_by: list[str] = []
+
+    def outputs(self, packed):
+        self.called_by.append(threading.current_thread().name)
+        return super().outputs(packed)
+
+
+def test_where_evaluating_takes_the_callers_processor_every_thread_calls_for_itself(packed):
+    evaluator = OwnThreadEvaluator()
+    leaf_queue = LeafQueue(evaluator, batch_size=5)
+    ticket, _ = submit(leaf_queue, packed[:4])
+    with pytest.raises(EvaluationFailure, match="out of memory"):
+        ticket.wait(0)
+    names = ["one", "other"]
+    threads = [threading.Thread(target=submit, args=(leaf_queue, packed[:4]), name=name) for name in names]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    ticket, outputs = submit(leaf_queue, packed[:3])
+    assert ticket.wait(0)
+    assert outputs[0].tolist() == [7, 7, 7]
+    here = threading.current_thread().name
+    assert sorted(evaluator.called_by) == sorted([here, here, *names])
+    assert (leaf_queue.group_sizes(9), LeafQueue(ConstantEvaluator()).group_sizes(9)) == ([9], [5, 4])
+    leaf_queue.close()
+
+
 class PaddingEvaluator(ConstantEvaluator):
     batch_sizes = (8, 32)
 

@@ -6,13 +6,14 @@ jax, jax:cpu, jax:gpu, jax:tpu, jax:gpu:0, reference    in batches, see `nnue_ja
 simulated, simulated:LATENCY_US:MILLIONS_PER_S          in batches, as a device of that latency and throughput would
 """
 
+import os
 from collections.abc import Callable
 
 import numpy as np
 
 from nnue_jax.backends import BackendError, available_backends
 from nnue_jax.evaluator import Evaluator
-from nnue_jax.jax_devices import ACCELERATORS
+from nnue_jax.jax_devices import ACCELERATORS, run_on_calling_threads
 from nnue_jax.network_file import Network
 from nnue_jax.reference import SKIP_MINUS, SKIP_PLUS
 
@@ -48,7 +49,14 @@ def make_evaluator(name: str, one_root: bool = False) -> tuple[EvaluatorMaker | 
 
 
 def _maker(name: str) -> EvaluatorMaker:
-    return lambda network: Evaluator.load(network, name)
+    return lambda network: load_evaluator(network, name)
+
+
+def load_evaluator(network: str | os.PathLike | Network, name: str) -> Evaluator:
+    """`Evaluator.load` as it suits a process of our own."""
+    if name.startswith("jax"):
+        run_on_calling_threads()
+    return Evaluator.load(network, name)
 
 
 def _simulated(name: str, numbers: list[str]) -> EvaluatorMaker:

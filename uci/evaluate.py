@@ -1,7 +1,7 @@
 """The command `jaxfish evaluate`: a file of positions in, a table of evaluations out."""
 
 from nnue_jax.backends import BACKENDS
-from nnue_jax.evaluator import Evaluator
+from uci.backend_names import load_evaluator
 from uci.evaluation_run import RunSettings, evaluate_file
 from uci.file_command import (
     ERRORS,
@@ -47,7 +47,7 @@ def _evaluate(arguments: list[str]) -> Summary:
         batch=whole_number(BATCH, options.batch, "a number of positions"),
     )
     with quick_loading():
-        evaluator = Evaluator.load(options.network, options.backend)
+        evaluator = load_evaluator(options.network, options.backend)
     with ProgressLine(settings.output) as progress:
         identity = run_identity(options.network, "evaluate")
         return evaluate_file(settings, evaluator, identity, progress.show, progress.info)
