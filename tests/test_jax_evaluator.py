@@ -15,9 +15,9 @@ from games.jit import cache_root
 from games.xiangqi.fen import parse_fen
 from games.xiangqi.geometry import BLACK, WHITE
 from games.xiangqi.packed import PACKED, pack_fens, position_of
-from nnue_jax import reference
+from nnue_jax import jax_devices, reference
 from nnue_jax.features import E_FILE
-from nnue_jax.jax_devices import keep_compiled_programs
+from nnue_jax.jax_devices import keep_compiled_programs, run_on_calling_threads
 from nnue_jax.jax_evaluator import FIRST_LAYERS, LAYER_STACKS, JaxEvaluator
 from nnue_jax.jax_features import NO_PIECE_SQUARE, layer_stacks, piece_square_features, seen_from_side_to_move
 from nnue_jax.jax_layers import EXACT_INPUTS, scaled
@@ -311,3 +311,19 @@ def test_programs_are_kept():
     finally:
         for name, value in previous.items():
             jax.config.update(name, value)
+
+
+@pytest.mark.parametrize(("own_choice", "at_start", "afterwards"), [(None, "1", None), ("3", "3", "3")])
+def test_programs_run_on_the_threads_that_call_them(own_choice, at_start, afterwards, monkeypatch):
+    """JAX reads the variable when it looks for devices, and our child processes are not to inherit it."""
+    if own_choice is None:
+        monkeypatch.delenv("PJRT_NPROC", raising=False)
+    else:
+        monkeypatch.setenv("PJRT_NPROC", own_choice)
+    seen, settings = [], []
+    monkeypatch.setattr(jax_devices, "devices", lambda: seen.append(os.environ["PJRT_NPROC"]))
+    monkeypatch.setattr(jax.config, "update", lambda *setting: settings.append(setting))
+    run_on_calling_threads()
+    assert seen == [at_start]
+    assert os.environ.get("PJRT_NPROC") == afterwards
+    assert settings == [("jax_cpu_enable_async_dispatch", False)]
