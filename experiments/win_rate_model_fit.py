@@ -7,6 +7,7 @@ draw is w l (exp(2t) - 1), so the logarithm of the likelihood is a sum of concav
 What is made small is minus that logarithm, plus SQUARES_WEIGHT times the squared errors of the expected score,
 w + (1 - w - l) / 2. Games of the same material differ in more than the model knows, so its curve is not quite theirs;
 likelihood alone then puts up with wrong expected scores, to be surprised less by results that were all but certain.
+Weights from 100 on bring the expected scores of all deciles within 2 %; beyond it the chances to win get worse.
 """
 
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from nnue_jax.win_rate import (
 
 MAX_SCORE = 3000  # positions further from 0 are left out; nearly all of those are decided
 BUCKET = 15  # internal units; odd, so that buckets lie around 0 evenly
-SQUARES_WEIGHT = 10
+SQUARES_WEIGHT = 100
 IMAGINARY_POSITIONS = 50  # for each material count
 MAX_STEPS = 100
 DIGITS = 2  # of coefficients behind the point: so a and b change by less than a tenth of an internal unit
