@@ -12,6 +12,7 @@ from numba import int64
 
 from games.jit import leaf
 from games.memory import load_i32, store_i32
+from games.xiangqi.attacks import gives_check
 from games.xiangqi.geometry import EMPTY, NO_MOVE
 from games.xiangqi.movegen import generate_captures, generate_evasions, generate_quiets, is_pseudo_legal
 from games.xiangqi.position import target_of
@@ -50,8 +51,12 @@ MAX_SCORE = (1 << (31 - RANK_SHIFT)) - 1
 # Odd numbers that make a hash of a position, a searcher and a move.
 NOISE_OF_VARIANT, NOISE_OF_MOVE, NOISE_FACTOR = 0x5851F42D4C957F2D, 0x2545F4914F6CDD1D, 0x369DEA0F31A53F85
 
+CHECK_BONUS = 16384  # for quiet moves that give check, and lose no more by it than
+CHECK_SEE_MARGIN = -75
+
 _MAX_QUIET_SCORE = 2 * BUTTERFLY_LIMIT + 5 * CONTINUATION_LIMIT // 2
 _CAPTURE_FIRST = _MAX_QUIET_SCORE + CAPTURE_LIMIT  # evasions: captures before quiet moves
+assert _MAX_QUIET_SCORE + CHECK_BONUS <= MAX_SCORE
 assert _CAPTURE_FIRST + 7 * int(PIECE_VALUE.max()) + CAPTURE_LIMIT <= MAX_SCORE
 
 
@@ -81,7 +86,10 @@ def _score_quiets(searcher, histories, frame):
     context = continuation_context(frame)
     for i in range(frame.next, frame.end):
         move = int64(load_i32(moves, i))
-        _rank(searcher, i, move, quiet_score(position, histories, context, move))
+        score = quiet_score(position, histories, context, move)
+        if gives_check(position, move) and see_at_least(position, move, int64(CHECK_SEE_MARGIN)):
+            score += CHECK_BONUS
+        _rank(searcher, i, move, score)
 
 
 @leaf

@@ -64,9 +64,18 @@ def is_pruned(searcher, histories, frame, move):
             if optimistic <= frame.alpha:
                 return True
         return not see_at_least(position, move, -200 * depth)
+    if _is_quiet_pruned(searcher, histories, frame, move, reduced_depth):
+        return not gives_check(position, move) or not see_at_least(position, move, -200 * depth)
+    return False
+
+
+@leaf
+def _is_quiet_pruned(searcher, histories, frame, move, reduced_depth):
+    """Whether a quiet move can be left out, unless it gives check."""
+    position = searcher.position
     piece = int64(position.board[origin_of(move)])
     history = continuation_score(histories, continuation_context(frame), continuation_index(piece, move))
-    if history < -4500 * depth:
+    if history < -4500 * frame.depth:
         return True
     history += 2 * int64(histories.butterfly[butterfly_index(position.side, move)])
     reduced_depth = max(reduced_depth + history // 8192, 0)

@@ -2,7 +2,8 @@
 
 The exchange is played on two occupancy words, those of the target's rank and file, and a set of pieces that
 are gone. So a piece that captures opens its line for the piece behind it, and changes what is a screen for
-the cannons; knights and elephants behind a leg or eye that is gone take part as well. Pins are not seen.
+the cannons; knights and elephants behind a leg or eye that is gone take part as well. A king guards what stands on
+its open file, since the other king may not capture there. Pins are not seen.
 """
 
 import numpy as np
@@ -147,8 +148,10 @@ def _least_attacker(position, target, side, rank_word, file_word, gone):
         return own + down
     if is_rook(up):
         return own + up
-    if _leaps_to(position, own, target, int64(KING_LEAPS_BIT), gone):
-        return own
+    other_king = (1 - side) * PIECES_PER_SIDE
+    if int64(board[down_square]) != other_king and int64(board[up_square]) != other_king:  # it may not face the other
+        if _leaps_to(position, own, target, int64(KING_LEAPS_BIT), gone):
+            return own
     return _NONE
 
 

@@ -5,8 +5,11 @@ import pytest
 
 from games.jit import kernel
 from games.memory import address_of
-from search.layout import SEARCHER
-from search.picker import LEAST_RANK, _take_best
+from games.xiangqi import Game
+from games.xiangqi.geometry import NO_MOVE, move_text
+from games.xiangqi.movegen import MAX_MOVES
+from search.layout import HISTORIES, SEARCHER
+from search.picker import LEAST_RANK, _take_best, begin_main, next_move
 
 
 @kernel
@@ -36,3 +39,30 @@ def test_best_first(count, start):
     picked = np.zeros(count, np.int64)
     assert drain_kernel(searcher, picked) == count
     assert picked.tolist() == sorted(values.tolist(), reverse=True)
+
+
+@kernel
+def list_kernel(searcher, histories, picked):
+    """Take all moves of the first frame."""
+    frame = searcher.frames[0]
+    begin_main(searcher, frame)
+    count = 0
+    move = next_move(searcher, histories, frame)
+    while move != NO_MOVE:
+        picked[count] = move
+        count += 1
+        move = next_move(searcher, histories, frame)
+    return count
+
+
+def test_quiet_moves_that_give_check_come_first_unless_they_lose_the_piece():
+    searcher = np.zeros(1, SEARCHER)[0]
+    buffers = np.zeros((2, 2 * MAX_MOVES), np.int32)
+    searcher["moves"], searcher["ranks"] = address_of(buffers[0]), address_of(buffers[1])
+    searcher["position"] = Game("4k4/R8/9/9/9/9/9/9/R8/3K5 w - - 0 1").position[0]
+    searcher["frames"][0]["tt_move"] = NO_MOVE
+    picked = np.zeros(MAX_MOVES, np.int64)
+    count = list_kernel(searcher, np.zeros(1, HISTORIES)[0], picked)
+    moves = [move_text(move) for move in picked[:count].tolist()]
+    assert set(moves[:2]) == {"a8a9", "a1e1"}
+    assert "a8e8" in moves[3:]  # the king takes the rook

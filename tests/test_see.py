@@ -51,6 +51,8 @@ def test_equals_the_played_exchange():
         ("3k5/9/9/9/r8/p8/9/9/9/R3K4 w - - 0 1", "a0a4", 144 - 1305),  # guarded from behind
         ("3k5/9/9/r8/9/p8/P8/9/9/C3K4 w - - 0 1", "a0a4", 144),  # over a screen that deters the recapture
         ("3k5/9/r8/9/9/n8/9/R8/R8/4K4 w - - 0 1", "a2a4", 720),  # doubled rooks win the exchange
+        ("4k4/9/9/9/9/9/9/9/3R5/3K5 w - - 0 1", "d1d9", 0),  # the king behind it guards the rook
+        ("4k4/9/9/9/9/9/9/9/3R5/5K3 w - - 0 1", "d1d9", -1305),  # from another file it does not
     ],
 )
 def test_known_exchanges(fen, move, value):
