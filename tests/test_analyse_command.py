@@ -120,7 +120,7 @@ def test_rows_are_what_the_engine_finds(tmp_path, engines, fens, multi_pv):
     assert list(written[0]) == [COLUMNS[0], *(["multipv"] if multi_pv > 1 else []), *COLUMNS[1:]]
     assert len(rows) == len(fens) if multi_pv == 1 else 2 * len(fens) < len(rows) < 3 * len(fens)
     assert any(row["mate"] for row in rows)
-    assert any(row["bound"] for row in rows) == (multi_pv > 1)
+    assert multi_pv == 1 or any(row["bound"] for row in rows)
 
 
 def test_positions_without_a_legal_move(tmp_path, engines):
