@@ -209,6 +209,7 @@ def make_shards(folder: SelfPlayFolder, settings: RunSettings, games: int, tasks
             stop.set()
             pool.shutdown(cancel_futures=True)
             progress.show(live[:], is_last=True)
+        interruption.require_none()  # it may have come while the last games ended
 
 
 def run(path: Path, settings: RunSettings, games: int, processes: int) -> dict:

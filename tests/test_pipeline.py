@@ -539,7 +539,7 @@ def test_a_small_real_run_killed_in_every_stage(small, tmp_path):
     work = tmp_path / "work"
     with Run(work, *SMALL) as interrupted:
         interrupted.reach("self-play")
-        time.sleep(1)
+        time.sleep(0.3)
         assert interrupted.send(signal.SIGINT) == 130
     assert interrupted.lines[-1] == "The pipeline was interrupted; the same command goes on.\n"
     kills = 0
