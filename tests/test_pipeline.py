@@ -481,9 +481,11 @@ class Run:
         return self._process.wait()
 
     def reach(self, title: str) -> None:
-        """Wait until a stage begins, if it is not done already."""
+        """Wait until a stage begins or, if it is done already, for the end of all."""
         while not any(line.endswith(f": {title}\n") for line in self.lines):
-            assert self._process.poll() is None, "".join(self.lines)
+            if self._process.poll() is not None:
+                assert self.wait() == 0, "".join(self.lines)
+                return
             time.sleep(0.01)
 
 
@@ -510,7 +512,7 @@ def assert_plays(work: Path, width: int) -> None:
 SMALL = tuple(
     "--games 60 --nodes 100 --width 32 --epochs 2 --seed 2 --match-games 2 --match-time 10 --processes 2".split()
 )
-PATIENCE_S = {"self-play": 2.0, "training": 4.0, "win-rate model": 0.5, "match": 1.5}  # longest, in a small run
+PATIENCE_S = {"self-play": 0.5, "training": 2.0, "win-rate model": 0.2, "match": 0.5}  # longest, in a small run
 
 
 @pytest.fixture(scope="module")
