@@ -44,7 +44,7 @@ from games.xiangqi.packed import PACKED
 from nnue_jax.outcomes import packed_material
 from search.layout import FIRST_NODE_COUNT, NODE_LIMIT, STOP_FLAG, THREAD_COUNT
 from search.machine import advance, start
-from search.nodes import EVALUATE, FINISHED, ITERATION_DONE, STOPPED
+from search.nodes import EVALUATE, FINISHED, ITERATION_DONE, STOPPED, publish_nodes
 from search.requests import append_request, deliver, guess_children, is_known, remember
 from search.roots import (
     copy_packed,
@@ -227,6 +227,8 @@ def _advance_slot(group, arrays, number):
             if not is_known(group, searcher):
                 slot.request = append_request(group, arrays, searcher.position)
                 slot.state = WAITING
+                if not group.takes_roots:
+                    publish_nodes(searcher)  # or hundreds of searchers would learn too late that the limit is reached
                 return int64(ROUND_DONE)
         elif code == STOPPED or code == FINISHED:
             if group.takes_roots and code == STOPPED and _is_stopped_in_vain(group, slot, searcher):

@@ -74,12 +74,18 @@ def top_frame(searcher):
 
 
 @leaf
+def publish_nodes(searcher):
+    """Tell the others on the same root how many nodes have been searched."""
+    store_i64(searcher.shared, FIRST_NODE_COUNT + searcher.thread, searcher.nodes)
+
+
+@leaf
 def must_stop(searcher):
     """Every few hundred nodes, whether a limit is reached or somebody asked to stop."""
     if searcher.nodes < searcher.next_check:
         return False
+    publish_nodes(searcher)
     shared = searcher.shared
-    store_i64(shared, FIRST_NODE_COUNT + searcher.thread, searcher.nodes)
     if load_i64_acquire(shared, STOP_FLAG) != 0:
         return True
     threads = load_i64(shared, THREAD_COUNT)

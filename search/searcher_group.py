@@ -60,7 +60,7 @@ class SearcherGroup:
         self.size = size
         self._group = np.zeros(1, GROUP)
         self.record = self._group[0]
-        self._stop = np.zeros(1, np.int64)
+        self._stop = np.zeros(1, np.int64) if shared is None else shared[STOP_FLAG : STOP_FLAG + 1]
         self._cache = cache
         self._table = table
         self._shared = shared
