@@ -141,7 +141,7 @@ class Analysis:
         waiting: dict[int, Outcome] = {}
         working = len(self._threads)
         number = 0
-        while working or waiting:
+        while working or number in waiting:  # what was finished out of turn is left when somebody has said stop
             if number in waiting:
                 yield waiting.pop(number)
                 number += 1
@@ -186,8 +186,6 @@ class Analysis:
         except BaseException as error:
             self._results.put(error)
         finally:
-            for ticket in filter(None, tickets):
-                ticket.settle()
             if self._queue is not None:
                 counted = (group.take_telemetry() for group in groups)
                 self._queue.add_telemetry(sum(counted, Telemetry(waiting_s=waited_s)))

@@ -52,7 +52,6 @@ class BatchedWorker(Worker):
         self._waiting_s = 0.0
 
     def set_up(self, game: Game, root_moves: Sequence[int], max_depth: int, multi_pv: int) -> None:
-        self._settle()
         root = np.zeros(1, ROOT)
         root["packed"] = pack_position(game.position, game.rule60)
         root["counters"] = game.counters
@@ -64,7 +63,8 @@ class BatchedWorker(Worker):
     def run(self) -> Iterator[int]:
         self._waiting_s = 0.0
         try:
-            yield from self._rounds()
+            if self._settle():
+                yield from self._rounds()
         finally:
             self._count()
 
@@ -94,12 +94,17 @@ class BatchedWorker(Worker):
         self._tickets[number] = None
         return not self._shared[STOP_FLAG]
 
-    def _settle(self) -> None:
-        """Wait for batches that the last search has left behind: their memory is about to be used again."""
+    def _settle(self) -> bool:
+        """Wait for batches that the last search has left behind: their memory is about to be used again.
+
+        False if the search is to stop before that: the device may have hung.
+        """
         for number, ticket in enumerate(self._tickets):
-            if ticket is not None:
-                ticket.settle()
+            while ticket is not None and not ticket.settle(STOP_PERIOD_S):
+                if self._shared[STOP_FLAG]:
+                    return False
             self._tickets[number] = None
+        return True
 
     def _count(self) -> None:
         taken = Telemetry(waiting_s=self._waiting_s)
@@ -112,5 +117,4 @@ class BatchedWorker(Worker):
             group.use_table(table)
 
     def clear(self) -> None:
-        self._settle()
         self._tables.clear()

@@ -18,6 +18,7 @@ from nnue_jax.evaluator import Evaluator
 from search.batching import halves
 
 IN_FLIGHT = 2  # batches of one caller on the device: one is computed while the next one travels
+CLOSE_S = 5.0  # that a device gets for what is queued when nobody wants it any more
 STOP_PERIOD_S = 0.005  # in which a thread that waits for a batch looks whether it is to stop
 
 
@@ -87,16 +88,17 @@ class Ticket:
         self.failure = failure
         self._done.release()
 
-    def settle(self) -> None:
-        """Wait until the memory of the batch is no longer used."""
-        self._done.acquire()
-        self._done.release()
-
-    def wait(self, timeout_s: float = -1) -> bool:
-        """Whether the outputs are there; EvaluationFailure if they will never be."""
+    def settle(self, timeout_s: float = -1) -> bool:
+        """Whether the memory of the batch is no longer used."""
         if not self._done.acquire(timeout=timeout_s):
             return False
         self._done.release()
+        return True
+
+    def wait(self, timeout_s: float = -1) -> bool:
+        """Whether the outputs are there; EvaluationFailure if they will never be."""
+        if not self.settle(timeout_s):
+            return False
         if self.failure is not None:
             raise self.failure
         return True
@@ -135,10 +137,10 @@ class LeafQueue:
         return [searchers] if self._thread is None else halves(searchers)
 
     def close(self) -> None:
-        """End the calling thread, when what is queued is done."""
+        """End the calling thread when what is queued is done; a device that has hung keeps it."""
         if self._thread is not None:
             self._tickets.put(None)
-            self._thread.join()
+            self._thread.join(CLOSE_S)
 
     def take_telemetry(self) -> Telemetry:
         """Counts since this was asked last."""

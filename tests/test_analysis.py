@@ -12,7 +12,9 @@ from search.analysis import WINDOW_SHARE
 from search.engine import Engine, SearchRunningError
 from search.leaf_queue import EvaluationFailure
 from search.limits import Limits
+from search.root_blocks import position_blocks
 from tests.random_games import random_fens
+from tests.support.devices import FailingDevice, GatedDevice
 from tests.support.networks import bootstrap_network
 from uci.bench_positions import POSITIONS
 
@@ -141,21 +143,25 @@ def test_what_comes_before_a_refused_position_is_given_out(batched, positions):
         next(analyses)
 
 
-class FailingDevice(SimulatedDevice):
-    left = 20
-
-    def finish(self, begun):
-        self.left -= 1
-        if self.left < 0:
-            raise RuntimeError("it has fallen off the bus")
-        return super().finish(begun)
-
-
 def test_a_device_that_fails(positions):
     engine = Engine(bootstrap_network())
     engine.set_backend(FailingDevice)
     with pytest.raises(EvaluationFailure, match="fallen off the bus"):
         list(engine.analyse(positions, Limits(nodes=5000)))
+    engine.close()
+
+
+def test_a_device_that_has_hung_does_not_hold_up_the_end(positions):
+    engine = Engine(bootstrap_network())
+    engine.set_backend(GatedDevice)
+    device = engine.evaluator
+    analysis = engine.analyse_blocks(position_blocks(positions), Limits(nodes=5000))
+    caller = threading.Thread(target=lambda: list(analysis))
+    caller.start()
+    device.is_reached.wait()
+    analysis.stop()
+    caller.join()
+    device.gate.set()
     engine.close()
 
 

@@ -1,7 +1,5 @@
 """Searchers that wait for a batched evaluator: one searches the tree of the CPU search, many search it together."""
 
-import threading
-
 import pytest
 
 from games.xiangqi import Game
@@ -14,6 +12,7 @@ from search.engine import Engine
 from search.limits import Limits
 from search.searcher_group import SearcherGroup
 from tests.random_games import random_fens
+from tests.support.devices import FailingDevice, GatedDevice
 from tests.support.networks import bootstrap_network
 from uci.bench_positions import POSITIONS
 
@@ -122,25 +121,6 @@ def test_several_lines(batched, inline):
     assert len(found[0]) == 3
 
 
-class GatedDevice(SimulatedDevice):
-    """A device that answers `answers` batches, and then no more until `gate` is open."""
-
-    answers = 100
-
-    def __init__(self, network):
-        super().__init__(network, latency_us=0)
-        self.gate = threading.Event()
-        self.is_reached = threading.Event()
-        self._left = self.answers
-
-    def finish(self, begun):
-        self._left -= 1
-        if self._left < 0:
-            self.is_reached.set()
-            self.gate.wait()
-        return super().finish(begun)
-
-
 @pytest.mark.parametrize("searchers", [1, 16])
 def test_stop_does_not_wait_for_the_device(searchers, batched):
     batched.set_backend(GatedDevice, searchers=searchers)
@@ -151,17 +131,11 @@ def test_stop_does_not_wait_for_the_device(searchers, batched):
     batched.stop()
     result = running.wait(60)
     assert result.best_move in Game().legal_move_texts()
+    # A device that has hung for good does not hold up what comes next.
+    assert searched(batched, Game(), Limits(movetime_ms=20)).best_move in Game().legal_move_texts()
     device.gate.set()
     # What the device still owed does no harm to the next search.
     assert searched(batched, Game(MATE_IN_ONE), Limits(depth=2)).report.score.mate_moves == 1
-
-
-class FailingDevice(GatedDevice):
-    def finish(self, begun):
-        self._left -= 1
-        if self._left < 0:
-            raise RuntimeError("it has fallen off the bus")
-        return super(GatedDevice, self).finish(begun)
 
 
 @pytest.mark.parametrize("searchers", [1, 16])
