@@ -48,8 +48,9 @@ def start():
 
 
 def wait_for_shards(folder: Path, count: int, process: subprocess.Popen) -> None:
+    """Until the first `count` shards are there; several processes may finish later ones before them."""
     deadline = time.monotonic() + DEADLINE_S
-    while not folder.exists() or len(shard_paths(folder)) < count:
+    while not all(shard_path(folder, number).exists() for number in range(count)):
         assert process.poll() is None, process.stderr.read()
         assert time.monotonic() < deadline
         time.sleep(0.02)
