@@ -4,4 +4,4 @@ from pathlib import Path
 
 _FOLDER = Path(__file__).resolve().parent
 BOOTSTRAP_NETWORK = _FOLDER / "bootstrap.nnue"  # knows material and piece squares; its positional part is silent
-DEFAULT_NETWORK = _FOLDER / "gen6.nnue"
+DEFAULT_NETWORK = _FOLDER / "gen7.nnue"
