@@ -1,23 +1,19 @@
 """The journal: what is found again, what is not believed, and runs that are killed and go on."""
 
 import random
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.support.games import random_walk
+from tests.support.journal_runs import kill_on_its_way
 from tests.support.piece_list_evaluator import PieceListEvaluator
 from uci.evaluation_run import RunSettings, evaluate_file
 from uci.journal import HEADER_BYTES, Journal, JournalError
 
 NETWORK, OTHER_NETWORK = bytes(range(32)), bytes(32)
 BLOCK_BYTES = 4096
-ROOT = Path(__file__).resolve().parent.parent
 # A run in a process of its own, slow enough to be killed on its way.
 SLOW_RUN = f"""
 import sys
@@ -231,18 +227,9 @@ def test_survives_being_killed(tmp_path, fens, ending):
     source.write_text("".join(f"{fen}\n" for fen in fens))
     run(source, undisturbed)
     rng = random.Random(22)
-    journal = Path(f"{target}.journal")
     for _ in range(5):
-        process = subprocess.Popen([sys.executable, "-c", SLOW_RUN, str(source), str(target)], cwd=ROOT)
-        size = journal.stat().st_size if journal.exists() else 0
-        while process.poll() is None and (not journal.exists() or journal.stat().st_size <= size):
-            time.sleep(0.005)
-        time.sleep(rng.uniform(0, 0.1))
-        assert process.poll() is None, "the run ended before it could be killed"
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        assert not target.exists()
+        kill_on_its_way(SLOW_RUN, source, target, more_bytes=1, delay_s=rng.uniform(0, 0.1))
     evaluator, _ = run(source, target)
     assert 0 < evaluator.positions < len(fens) - 400
     assert target.read_bytes() == undisturbed.read_bytes()
-    assert not journal.exists()
+    assert not Path(f"{target}.journal").exists()

@@ -13,6 +13,7 @@ from games.xiangqi import START_FEN
 from nets import BOOTSTRAP_NETWORK
 from nnue_jax.simulated_device import SimulatedDevice
 from tests.analyse.runs import COLUMNS, LIMITS, SOME_BYTES
+from tests.support.journal_runs import wait_for_growth
 from tests.support.position_files import read_records, write_lines
 from uci import analyse, analysis_run, file_command
 
@@ -189,8 +190,7 @@ def test_ctrl_c_is_obeyed_and_the_run_goes_on(tmp_path, fens):
     journal = Path(f"{target}.journal")
     command = [*COMMAND, str(source), "--movetime", "20", "--backend", "numba", "--output", str(target)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    while process.poll() is None and (not journal.exists() or journal.stat().st_size < SOME_BYTES):
-        time.sleep(0.01)
+    wait_for_growth(process, journal, SOME_BYTES)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=TIMEOUT_S)
     assert process.returncode == 130

@@ -1,9 +1,6 @@
 """A run of `analyse` that was interrupted or killed goes on, and writes what one in one go has written."""
 
 import random
-import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -13,13 +10,13 @@ from games.xiangqi import START_FEN
 from search.engine import Engine
 from search.limits import Limits
 from tests.analyse.runs import IDENTITY, LIMITS, SOME_BYTES, Run, interrupt
+from tests.support.journal_runs import kill_on_its_way
 from tests.support.position_files import read_records, write_lines
 from uci import analysis_run
 from uci.analysis_run import AnalysisSettings, analyse_file
 from uci.file_run import Summary
 from uci.position_files import InputError
 
-ROOT = Path(__file__).resolve().parents[2]
 OTHER_IDENTITY = bytes(range(32))
 
 
@@ -138,18 +135,9 @@ def test_survives_being_killed(tmp_path, engines, fens, ending):
     settings = {"limits": Limits(nodes=SLOW_NODES), "block_bytes": analysis_run.BLOCK_BYTES}
     Run(engines["two threads"], source, undisturbed, **settings)
     rng = random.Random(42)
-    journal = Path(f"{target}.journal")
     for _ in range(3):
-        process = subprocess.Popen([sys.executable, "-c", SLOW_RUN, str(source), str(target)], cwd=ROOT)
-        size = journal.stat().st_size if journal.exists() else 0
-        while process.poll() is None and (not journal.exists() or journal.stat().st_size < size + SOME_BYTES):
-            time.sleep(0.005)
-        time.sleep(rng.uniform(0, 0.05))
-        assert process.poll() is None, "the run ended before it could be killed"
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        assert not target.exists()
+        kill_on_its_way(SLOW_RUN, source, target, SOME_BYTES, delay_s=rng.uniform(0, 0.05))
     run = Run(engines["two threads"], source, target, **settings)
     assert 0 < run.found < len(fens) - 3
     assert target.read_bytes() == undisturbed.read_bytes()
-    assert not journal.exists()
+    assert not Path(f"{target}.journal").exists()
